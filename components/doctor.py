@@ -17,6 +17,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,7 @@ from packaging import requirements
 
 from components.params import RecipeError, find, load
 from components.plugins import builtin, install_command, missing_package
+from components.redaction import redacted
 from components.worlds import Requirement, WorldError, installed_worlds, registry, worlds_of
 from components.worlds.installation import APT_LIMIT_S, install
 
@@ -64,6 +66,7 @@ def examine(root: Path = Path("."), lock: Path = LOCK, named: Path | None = None
         dvc(root),
         recipe(in_use),
         *recipe_fits(in_use),
+        *placement(in_use),
         base_model(root, in_use),
         cores(),
         memory(),
@@ -84,28 +87,28 @@ def packages(lock: Path) -> list[Check]:
     if not lock.exists():
         return [Check("packages", False, f"no {lock}", "run waymark in the directory of its repository")]
     try:
-        pins = parse_lock(lock.read_text())
+        versions = parse_lock(lock.read_text())
     except (OSError, ValueError):
         return [Check("packages", False, f"{lock} is no list of versions", "name requirements/cpu.txt or gpu.txt")]
     wrong = []
-    for name, locked in pins.items():
+    for name, locked in versions.items():
         try:
             installed = importlib.metadata.version(name).partition("+")[0]
         except importlib.metadata.PackageNotFoundError:
             installed = "missing"
         if installed != locked:
             wrong.append(Check(name, False, f"{installed}, the lock has {locked}", f"pip install {name}=={locked}"))
-    summary = f"{len(pins) - len(wrong)} of {len(pins)} as locked"
+    summary = f"{len(versions) - len(wrong)} of {len(versions)} as locked"
     return [Check("packages", not wrong, summary, f"pip install -r {lock}"), *wrong]
 
 
 def parse_lock(text: str) -> dict[str, str]:
     """The versions of a lock file's lines `name==version`, by name, without lines whose marker excludes this Python."""
     lines = [requirements.Requirement(line) for line in text.splitlines() if line and not line.startswith("#")]
-    pins = {
+    versions = {
         line.name: str(line.specifier).removeprefix("==") for line in lines if not line.marker or line.marker.evaluate()
     }
-    return {name: version.partition("+")[0] for name, version in pins.items()}
+    return {name: version.partition("+")[0] for name, version in versions.items()}
 
 
 def chromium() -> Check:
@@ -203,18 +206,30 @@ def recipe(path: Path) -> Check:
 
 
 def recipe_fits(path: Path) -> list[Check]:
-    """`fits` on this machine; nothing while a package of the plan is missing, which `packages` says."""
+    """`refused_servers`, and `fits` on this machine; nothing while a package of the plan is missing, which `packages`
+    says."""
     try:
         from components.plan.hardware import gpus
     except ImportError:
         return []
-    return fits(path, gpus())
+    return [*refused_servers(path), *fits(path, gpus())]
+
+
+def refused_servers(path: Path) -> list[Check]:
+    """A line for each reason why vLLM would not start with a model of the recipe in use."""
+    from components.serving_limits import all_refusals
+
+    try:
+        lines = all_refusals(load(path))
+    except RecipeError:
+        return []
+    return [Check("vLLM servers", False, line, "as the finding says") for line in lines]
 
 
 def fits(path: Path, devices: Sequence[Gpu]) -> list[Check]:
     """Whether the recipe in use fits in the memory of these GPUs, or of this machine without them (`waymark plan`).
 
-    Nothing for a recipe that cannot be read, or whose models have a shape that is not known here.
+    Nothing for a recipe that cannot be read, or whose models have a shape that is not known here, or that vLLM refuses.
     """
     from components.plan import PlanOptions, plan
 
@@ -233,6 +248,37 @@ def fits(path: Path, devices: Sequence[Gpu]) -> list[Check]:
         place = ", ".join(gpu.name for gpu in devices) if params.model.device == "cuda" else "this machine's memory"
         return [Check("recipe fits", True, f"{params.name} in {place}, by `waymark plan`")]
     return [Check("recipe fits", False, planned.reasons[0], "`waymark plan` names changes with which it would")]
+
+
+def placement(path: Path) -> list[Check]:
+    """What a recipe that sends stages to other machines needs on this one: its store's packages, and Prefect's address.
+    Nothing for one that sends none, or that cannot be read."""
+    try:
+        section = load(path).placement
+    except RecipeError:
+        return []
+    if not section.pools or section.store is None:
+        return []
+    server = redacted(os.environ.get("PREFECT_API_URL", ""))
+    fix = "start a Prefect server (`make ui`) and set PREFECT_API_URL here and where the workers run"
+    return [_store(section.store), Check("prefect server", bool(server), server or "PREFECT_API_URL is not set", fix)]
+
+
+def _store(store: str) -> Check:
+    """Whether the packages that read and write the store are here: fsspec's, and DVC's."""
+    kind, is_address, _ = store.partition("://")
+    if not is_address:
+        return Check("store", True, store)
+    fix = f"pip install 'dvc[{kind}]', and what the finding names"
+    try:
+        from fsspec import get_filesystem_class
+
+        get_filesystem_class(kind)
+    except ImportError as error:
+        return Check("store", False, f"{kind}://: {error}", fix)
+    if find_spec(f"dvc_{kind}") is None:
+        return Check("store", False, f"DVC has no package for {kind}://", fix)
+    return Check("store", True, redacted(store))
 
 
 def _no_gpu() -> str:

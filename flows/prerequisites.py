@@ -1,5 +1,6 @@
 """What stages need that is no output of another stage, checked before the first of them runs: keys of endpoints, files,
-keys of params.yaml, and environments with vLLM. Otherwise a mistake would show after hours of other work."""
+keys of params.yaml, environments with vLLM, and models that vLLM can serve. Otherwise a mistake would show after hours
+of other work."""
 
 from __future__ import annotations
 
@@ -10,10 +11,14 @@ from typing import Any
 import yaml
 
 from components.endpoint import EndpointError, require_key
-from components.params import EndpointParams, EndpointTeacherParams, Params, VLLMParams, load
+from components.params import EndpointParams, EndpointTeacherParams, Params, load
+from components.serving_limits import ServedModel, refusals, started_servers
 from components.vllm_arguments import NoEngineError, unknown_arguments
 from flows.crash_safe_dvc import StageFailed
 from flows.graph import Stage
+
+SERVING = {"inference.vllm": {"judge_rollouts", "train_rl", "evaluate"}, "judge.distill.vllm": {"train_rl"}}
+"""The stages that start the vLLM servers of a section."""
 
 
 def require(root: Path, stages: dict[str, Stage], due: Collection[str]) -> None:
@@ -39,6 +44,7 @@ def require(root: Path, stages: dict[str, Stage], due: Collection[str]) -> None:
         *_missing_keys(params, due),
         *_missing_files(params, root, due),
         *_missing_engines(params, root, due),
+        *_refused_models(params, root, due),
     ]:
         raise StageFailed(
             "nothing was run, because something is missing:\n" + "\n".join(f"- {what}" for what in missing)
@@ -77,21 +83,27 @@ def _endpoints(params: Params) -> Iterator[tuple[str, EndpointParams]]:
 
 def _missing_engines(params: Params, root: Path, due: Collection[str]) -> Iterator[str]:
     """What is wrong with the environments of the vLLM servers that due stages start."""
-    policy, judge = params.inference.vllm, params.judge.distill.vllm
-    servers: list[tuple[str, VLLMParams, set[str]]] = []
-    if params.inference.engine == "vllm":
-        servers.append(("inference.vllm", policy, {"judge_rollouts", "train_rl", "evaluate"}))
-    if judge is not None and params.judge.reward == "distilled":
-        servers.append(("judge.distill.vllm", judge, {"train_rl"}))
-    for section, vllm, stages in servers:
-        starting = sorted({name.partition("@")[0] for name in due} & stages)
-        if vllm.urls or not starting:
-            continue
+    for served, stages in _started_servers(params, due):
         try:
-            for sentence in unknown_arguments(vllm.engine, root / vllm.python):
-                yield f"for {', '.join(starting)}: {section}.engine: {sentence}"
+            for sentence in unknown_arguments(served.vllm.engine, root / served.vllm.python):
+                yield f"for {stages}: {served.section}.engine: {sentence}"
         except NoEngineError as error:
-            yield f"for {', '.join(starting)}: {section}.python: {error}"
+            yield f"for {stages}: {served.section}.python: {error}"
+
+
+def _refused_models(params: Params, root: Path, due: Collection[str]) -> Iterator[str]:
+    """Why vLLM would not start with a model, as far as its configuration can be read here."""
+    for served, stages in _started_servers(params, due):
+        for sentence in refusals(params, served, root):
+            yield f"for {stages}: {sentence}"
+
+
+def _started_servers(params: Params, due: Collection[str]) -> Iterator[tuple[ServedModel, str]]:
+    """The vLLM servers that due stages start, with the names of these stages."""
+    for served in started_servers(params):
+        stages = SERVING[served.section] & {name.partition("@")[0] for name in due}
+        if stages:
+            yield served, ", ".join(sorted(stages))
 
 
 def _missing_files(params: Params, root: Path, due: Collection[str]) -> Iterator[str]:

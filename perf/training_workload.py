@@ -1,6 +1,6 @@
 """Models and trajectories of `perf.packing` and `perf.gpu_check`: the published models, and smaller ones for a CPU.
 
-The published shapes are those of `components/plan/architectures.json`. The quarter model has a quarter of the widths
+The published shapes are those of `components/architectures.json`. The quarter model has a quarter of the widths
 and of the sequence lengths of the 4B model, so that attention has the same share of the work as in the paper's agent.
 The depth is smaller; vision tower and language model keep their proportion. The tiny model is for tests.
 """
@@ -19,9 +19,9 @@ from PIL import Image as PILImage
 from transformers import AutoModelForImageTextToText, AutoTokenizer, Qwen3VLConfig, Qwen3VLTextConfig
 from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import Qwen2VLImageProcessorPil
 
+from components.architecture import KNOWN
 from components.model import VLM, Encoded, Encoder, Sample, Segments
 from components.model.encoding import token_id
-from components.plan.architecture import KNOWN
 from components.records import Image
 
 TOKENIZER = "data/base_model"
@@ -29,7 +29,6 @@ QUARTER_LAYERS, QUARTER_VISION_DEPTH = 3, 2
 PUBLISHED = {f"qwen3-vl-{size}": f"Qwen/Qwen3-VL-{size.upper()}" for size in ("2b", "4b", "8b")}
 """Names of `SHAPES` and of `architectures.json`."""
 _TEXT = {
-    "max_position_embeddings": 262144,
     "rope_parameters": {
         "rope_type": "default",
         "rope_theta": 5000000.0,
@@ -37,8 +36,7 @@ _TEXT = {
         "mrope_interleaved": True,
     },
 }
-_VISION = {"num_heads": 16}
-"""What all published sizes have in common and a plan of memory does not need."""
+"""What all published sizes have in common and a plan does not need."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +107,7 @@ def _published(name: str) -> dict[str, Any]:
     """The configuration of a published model."""
     shape: dict[str, Any] = json.loads(KNOWN.read_text())[name]
     text = shape["text_config"] | _TEXT | {"tie_word_embeddings": shape["tie_word_embeddings"]}
-    return shape | {"text_config": text, "vision_config": shape["vision_config"] | _VISION}
+    return shape | {"text_config": text}
 
 
 def _quarter(vocabulary: int) -> dict[str, Any]:

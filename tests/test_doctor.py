@@ -1,4 +1,4 @@
-"""The doctor finds what is missing and says how to mend it."""
+"""The doctor finds what is missing and says how to correct it."""
 
 from __future__ import annotations
 
@@ -267,6 +267,39 @@ def test_a_recipe_for_a_gpu_is_refused_without_one(tmp_path: Path) -> None:
     assert not check.ok
     assert check.required
     assert "asks for a GPU" in check.finding
+
+
+def test_a_model_that_vllm_would_not_serve_is_named(tmp_path: Path) -> None:
+    values = load(ROOT / "recipes/one-gpu.yaml").model_dump(mode="json")
+    values["inference"]["vllm"]["gpus_per_server"] = 3
+    (tmp_path / "params.yaml").write_text(json.dumps(values))
+    [check, *_] = doctor.recipe_fits(tmp_path / "params.yaml")
+    assert not check.ok
+    assert check.required
+    assert "set it to 1, 2, 4, 8 or 16" in check.finding
+
+
+@pytest.mark.parametrize(
+    ("store", "api", "finding"),
+    [
+        ("/shared", "http://server:4200/api", None),
+        ("s3://bucket/x", "http://server:4200/api", None),
+        ("s3://bucket/x", "", "PREFECT_API_URL is not set"),
+        ("gs://bucket/x", "http://server:4200/api", "gs://: Please install gcsfs"),
+        ("hdfs://host/x", "http://server:4200/api", "DVC has no package for hdfs://"),
+    ],
+)
+def test_the_doctor_names_what_placement_lacks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, store: str, api: str, finding: str | None
+) -> None:
+    monkeypatch.setenv("PREFECT_API_URL", api)
+    values = load(ROOT / "recipes/demo.yaml").model_dump(mode="json")
+    assert doctor.placement(ROOT / "recipes/demo.yaml") == []
+    values["tracking"]["tracking_uri"] = "http://server:5000"
+    values["placement"] |= {"store": store, "pools": {"train_*": "gpu"}}
+    (tmp_path / "params.yaml").write_text(json.dumps(values))
+    missing = [check for check in doctor.placement(tmp_path / "params.yaml") if not check.ok]
+    assert [check.finding.startswith(finding or "") for check in missing] == ([] if finding is None else [True])
 
 
 def test_models_of_unknown_shape_are_not_judged(tmp_path: Path) -> None:

@@ -51,6 +51,8 @@ BASE = [
     "memory",
     "numerals",
     "imports",
+    "architecture",
+    "serving_limits",
     "launch_environment",
     "vllm_arguments",
 ]

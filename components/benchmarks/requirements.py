@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import socket
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -18,6 +19,7 @@ from components.benchmarks.spec import Benchmark, BenchmarkError, file_tasks
 from components.params import Params
 from components.plan.hardware import gpus
 from components.records import Task, start_tabs
+from components.serving_limits import refusals, served_policy
 
 
 def missing_everywhere(reproduction: Reproduction, params: Params, checkpoint: Path | None) -> list[str]:
@@ -49,6 +51,9 @@ def missing_everywhere(reproduction: Reproduction, params: Params, checkpoint: P
             f"the vLLM servers of the recipe take the GPUs {vllm.gpus[0]} to {vllm.gpus[-1]}, and nvidia-smi lists "
             f"{listed}, from 0 on: set inference.vllm.servers and first_gpu in a recipe of your own that extends it"
         )
+    if starts_servers:
+        served = served_policy(params)
+        lines += refusals(params, replace(served, model=str(checkpoint or served.model)))
     if starts_servers and not Path(vllm.python).exists():
         lines.append(f"{vllm.python} does not exist: install vLLM as docs/how-to/first-run-on-a-gpu.md shows")
     return lines

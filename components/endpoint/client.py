@@ -13,8 +13,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from aiolimiter import AsyncLimiter
-
 from components.endpoint.answers import Answer, Answers
 from components.endpoint.errors import BudgetSpent, EndpointDown, EndpointError, RequestRefused
 from components.endpoint.ledger import Spent
@@ -26,6 +24,7 @@ from components.store import write_json
 
 if TYPE_CHECKING:
     import openai  # 0.8 s to import, so it is loaded by the first endpoint that is entered
+    from aiolimiter import AsyncLimiter
     from openai.types.chat import ChatCompletion
 
 _INCOMPLETE = ("length", "content_filter")
@@ -47,6 +46,14 @@ def require_key(params: EndpointParams) -> None:
             f"the environment variable {variable} holds no key for {params.model}: set it, or set key_variable to null "
             "if the endpoint wants none"
         )
+
+
+def _limiter(per_minute: float) -> AsyncLimiter:
+    """Limits requests to so many per minute, in bursts of those of a second, of one at least."""
+    from aiolimiter import AsyncLimiter  # training imports this package, and asks no endpoint
+
+    burst = max(1, per_minute / 60)
+    return AsyncLimiter(burst, 60 / per_minute * burst)
 
 
 class Endpoint:
@@ -73,7 +80,7 @@ class Endpoint:
         self._pending: dict[str, asyncio.Task[Answer]] = {}
         self._in_flight = asyncio.Semaphore(params.max_in_flight)
         rate = params.requests_per_minute
-        self._rate = AsyncLimiter(max(1, rate / 60), 60 / rate * max(1, rate / 60)) if rate is not None else None
+        self._rate = None if rate is None else _limiter(rate)
         self._client: openai.AsyncOpenAI | None = None
 
     async def __aenter__(self) -> Endpoint:

@@ -6,14 +6,17 @@ import hashlib
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import diskcache
 import safetensors.torch
 import torch
 import transformers
 from cachetools import LRUCache
 
 from components.params import ImageCacheParams
+
+if TYPE_CHECKING:
+    import diskcache
 
 Features = tuple[torch.Tensor, ...]
 """Of one image: the features at its placeholders, then those that DeepStack adds at each of the first layers."""
@@ -32,6 +35,8 @@ class FeatureCache:
         )
         self._files: diskcache.Cache | None = None
         if params.disk_gib:
+            import diskcache  # without files on disk, training needs no such package
+
             directory = params.directory or Path(tempfile.gettempdir()) / "waymark-features"
             self._files = diskcache.Cache(
                 str(directory), size_limit=int(params.disk_gib * 2**30), eviction_policy="least-recently-stored"

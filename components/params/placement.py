@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from fnmatch import fnmatchcase
+from urllib.parse import urlsplit
 
 from pydantic import Field, model_validator
 
 from components.params.section import Section
+
+STAGES = (
+    "collect_tasks", "filter_tasks", "dedup_tasks", "teacher_rollouts", "label_trajectories", "curate_sft",
+    "train_sft", "judge_rollouts", "distill_judge", "train_rl@short", "train_rl@long",
+    "evaluate@base", "evaluate@sft", "evaluate@rl", "report",
+)  # fmt: skip
+"""The stages of a run in their order; a test compares them with dvc.yaml. `pretrain_base` is frozen."""
+STORES = ("s3", "gs", "oss", "webdav", "gdrive", "ssh", "hdfs", "webhdfs")
+"""Kinds of stores beside folders: those that DVC and fsspec know by the same name and write. A test compares them with
+both."""
 
 
 class PlacementParams(Section):
@@ -43,6 +55,41 @@ class PlacementParams(Section):
             )
         return self
 
+    @model_validator(mode="after")
+    def _store_is_of_a_known_kind(self) -> PlacementParams:
+        store = self.store or ""
+        kind, is_address, place = store.partition("://")
+        if not is_address:
+            return self
+        if kind == "file":
+            raise ValueError(f"placement.store = {store}: write the folder alone, {urlsplit(store).path}")
+        if kind not in STORES:
+            others = ", ".join(f"{other}://" for other in STORES[1:])
+            raise ValueError(
+                f"placement.store = {self.store}: there is no store {kind}://: write s3://BUCKET/FOLDER or an absolute "
+                f"path (or {others} with the packages that DVC and fsspec need for it)"
+            )
+        if not place.partition("/")[0]:
+            raise ValueError(f"placement.store = {self.store} names no bucket or host: write {kind}://BUCKET/FOLDER")
+        return self
+
+    def unmatched(self) -> list[str]:
+        """A sentence about each pattern that matches no stage of a run."""
+        return [
+            f"{pattern!r} matches no stage: {_fix(pattern)}"
+            for pattern in self.pools
+            if not any(fnmatchcase(stage, pattern) for stage in STAGES)
+        ]
+
     def pool(self, stage: str) -> str | None:
         """The work pool that runs a stage; None: the machine of the pipeline's flow."""
         return next((pool for pattern, pool in self.pools.items() if fnmatchcase(stage, pattern)), None)
+
+
+def _fix(pattern: str) -> str:
+    """What to write in place of a pattern that matches no stage."""
+    phases = f"{pattern}@*"
+    if any(fnmatchcase(stage, phases) for stage in STAGES):
+        return f"write {phases!r}, which is all of its parts"
+    near = get_close_matches(pattern, [*STAGES, "train_rl@*", "evaluate@*"], n=1)
+    return f"write {near[0]!r}" if near else f"there are {', '.join(STAGES)}"

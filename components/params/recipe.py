@@ -206,6 +206,12 @@ class Params(Section):
         return self
 
     @model_validator(mode="after")
+    def _pools_have_stages(self) -> Params:
+        if unmatched := self.placement.unmatched():
+            raise ValueError(f"placement.pools: {'; '.join(unmatched)}")
+        return self
+
+    @model_validator(mode="after")
     def _response_fits(self) -> Params:
         limits = {"agent": self.agent.max_response_tokens, "evaluation": self.evaluation.max_response_tokens}
         for name, tokens in limits.items():

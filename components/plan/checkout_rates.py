@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from components.params import Params, RecipeError
+from components.params.placement import STAGES
 from components.plan.hardware import Device
 from components.plan.rates import MeasuredOn, Rates, read_rates
-from components.plan.stages import STAGES
 from components.store import digest
 
 CALIBRATION = Path("reports/calibration.json")

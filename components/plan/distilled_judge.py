@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from components.architecture import architecture_of
 from components.params import Params, VLLMParams
-from components.plan.architecture import architecture_of
 
 JUDGE_ROWS = 32
 """As `DistilledJudge`'s batch."""

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from components.agent.protocols import protocol
+from components.architecture import Architecture
 from components.params import Params
-from components.plan.architecture import Architecture
 from components.plan.rates import Rates
 from components.plan.simulation import Episode, Turn
 

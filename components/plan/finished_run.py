@@ -14,8 +14,8 @@ from pydantic import ValidationError
 
 from components.judge import needs_judge
 from components.params import Params, RecipeError
+from components.params.placement import STAGES
 from components.plan.fit import recipe_with
-from components.plan.stages import STAGES
 from components.records import Trajectory
 from components.store import iter_table, read_json
 

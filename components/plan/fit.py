@@ -23,6 +23,7 @@ from components.plan.memory import MemoryPlan
 from components.plan.placement import Machine, memory_plans, server_is_beside_trainer, shortage
 from components.plan.savings import Saving, Settings, layouts, savings
 from components.plan.time_plan import MANY_EPISODES, simulated_episodes, wall_time
+from components.serving_limits import all_refusals
 
 SERVER_SHARE = "inference.vllm.engine.gpu_memory_utilization"
 
@@ -151,9 +152,7 @@ class _Search:
 
     def _completed(self, changes: Settings) -> Settings | None:
         """The changes, with a share of the GPU for the server where they need one; None if they do not fit."""
-        try:
-            params = self.params(changes)
-        except RecipeError:  # two keys exclude each other until another change joins them
+        if (params := self._possible(changes)) is None:
             return None
         plans = memory_plans(params, self.machine)
         if not shortage(plans, params, self.machine):
@@ -163,11 +162,17 @@ class _Search:
         return shared if share is not None and self._fits(shared) else None
 
     def _fits(self, changes: Settings) -> bool:
+        params = self._possible(changes)
+        return params is not None and not shortage(memory_plans(params, self.machine), params, self.machine)
+
+    def _possible(self, changes: Settings) -> Params | None:
+        """The recipe with changes; None if vLLM would refuse a model, or if two keys exclude each other until another
+        change joins them."""
         try:
             params = self.params(changes)
         except RecipeError:
-            return False
-        return not shortage(memory_plans(params, self.machine), params, self.machine)
+            return None
+        return None if all_refusals(params) else params
 
 
 def _server_share(params: Params, plans: Sequence[MemoryPlan], machine: Machine) -> float | None:

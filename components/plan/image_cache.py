@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 from dataclasses import asdict, dataclass, replace
 
+from components.architecture import Architecture, architecture_of
 from components.params import Params
-from components.plan.architecture import Architecture, architecture_of
 from components.plan.distilled_judge import judge_rows, served_judge
 from components.plan.hardware import GIB, Device
 from components.plan.memory import Part

@@ -13,8 +13,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
+from components.architecture import Architecture, TextShape
 from components.params import ModelParams, OptimParams, Params, VLLMParams
-from components.plan.architecture import Architecture, TextShape
 from components.plan.hardware import GIB, Device
 
 MAX_LOGITS = 2**26

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from components.architecture import architecture_of
 from components.params import Params, TrainingParams
-from components.plan.architecture import architecture_of
 from components.plan.distilled_judge import judge_length, judge_rows, served_judge
 from components.plan.hardware import GIB, Device
 from components.plan.image_cache import cache_parts

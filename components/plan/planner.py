@@ -7,13 +7,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from components.params import Params
+from components.params import Params, RecipeError
 from components.plan.fit import recipe_with, remedy
 from components.plan.hardware import device_named
 from components.plan.image_cache import ImageCache, image_caches
 from components.plan.memory import ASSUMPTIONS, MemoryPlan
 from components.plan.placement import Machine, devices_of, memory_plans, shortage
 from components.plan.savings import Settings
+from components.serving_limits import all_refusals
 
 
 @dataclass(frozen=True)
@@ -57,9 +58,12 @@ def plan(recipe: Path, options: PlanOptions = PlanOptions()) -> RunPlan:
     """Plan a recipe, given as a file or a name in `recipes/`.
 
     Raises:
-        RecipeError: the recipe, a setting, a device or the shape of a model is wrong or unknown.
+        RecipeError: the recipe, a setting, a device or the shape of a model is wrong or unknown, or vLLM would refuse a
+            model.
     """
     params = recipe_with(recipe, options.settings)
+    if refused := all_refusals(params):
+        raise RecipeError("\n".join(refused))
     device = device_named(options.device, params.model.device == "cuda", options.device_memory)
     machine = Machine(device, options.devices or devices_of(params))
     memory = memory_plans(params, machine)

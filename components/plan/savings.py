@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
+from components.architecture import architecture_of
 from components.params import Params, TrustParams
-from components.plan.architecture import architecture_of
 from components.plan.distilled_judge import judge_length
 from components.plan.placement import Machine, server_is_beside_trainer
 
@@ -22,6 +22,7 @@ SHORT_VERDICT = 256
 SMALL_POLICY, SMALL_JUDGE = "Qwen/Qwen3-VL-2B-Thinking", "Qwen/Qwen3-VL-2B-Instruct"
 """The smallest published models."""
 BROWSERS = "browser.concurrency"
+SLEEPS = "inference.vllm.sleeps"
 
 
 @dataclass(frozen=True)
@@ -50,23 +51,25 @@ def savings(params: Params, machine: Machine) -> list[Saving]:
 
 
 def layouts(params: Params, machine: Machine) -> Iterator[Settings]:
-    """Divisions of the devices between trainer and servers: the recipe's own, then others."""
+    """Divisions of the devices between trainer and servers: the recipe's own, the same in turns, then others."""
     yield {}
+    if _could_sleep(params, machine):
+        yield {SLEEPS: True}
     if not machine.device.is_cpu:
         yield from _other_layouts(params, machine.count)
 
 
 def _free_of_effect(params: Params, machine: Machine) -> Iterator[list[Settings]]:
     """Steps that cost time and change no result but by rounding."""
-    distill, vllm = params.judge.distill, params.inference.vllm
+    distill = params.judge.distill
     question = judge_length(params)
     yield [{"judge.distill.decoding_tokens": tokens} for tokens in _powers(distill.decoding_tokens, question)]
     for key, tokens in _micro_batches(params).items():
         longest = min(tokens, params.agent.max_context_tokens)
         first = [longest] if longest < tokens else []
         yield [{key: length} for length in (*first, *_halves(longest, MIN_CONTEXT))]
-    if server_is_beside_trainer(params, machine.device) and not vllm.sleeps and not params.rl.max_staleness:
-        yield [{"inference.vllm.sleeps": True}]
+    if _could_sleep(params, machine):
+        yield [{SLEEPS: True}]
     if params.training.processes > 1 and not params.training.shard and params.inference.engine == "vllm":
         yield [{"training.shard": True}]
     if machine.device.is_cpu or params.inference.engine == "transformers":
@@ -96,6 +99,13 @@ def _with_effect(params: Params) -> Iterator[list[Settings]]:
         yield [{"model.base": small}]
     if params.judge.reward == "distilled" and params.judge.model is not None:
         yield [{"judge.reward": "model", **_untrusted(params.judge.trust)}]
+
+
+def _could_sleep(params: Params, machine: Machine) -> bool:
+    """Whether a server beside the trainer could take turns with it and does not yet: awake, it may then use the memory
+    that an update needs, and holds more sequences."""
+    is_beside = server_is_beside_trainer(params, machine.device)
+    return is_beside and not params.inference.vllm.sleeps and not params.rl.max_staleness
 
 
 def _shorter_contexts(params: Params) -> Iterator[Settings]:
@@ -137,7 +147,8 @@ def _other_layouts(params: Params, devices: int) -> Iterator[Settings]:
     if devices == 1:
         if params.inference.engine == "vllm" or params.training.processes > 1:
             alone = {"inference.engine": "transformers", "training.processes": 1, "training.shard": False}
-            yield {**alone, "inference.vllm.sleeps": False, "inference.vllm.transfer": "disk"}
+            yield {**alone, SLEEPS: False, "inference.vllm.transfer": "disk"}
+        yield from _in_turns(params, devices)
         return
     ways = vllm.gpus_per_server
     for processes in sorted({devices // 2, devices - ways}):
@@ -151,6 +162,22 @@ def _other_layouts(params: Params, devices: int) -> Iterator[Settings]:
             "training.shard": processes > 1,
             "inference.vllm.first_gpu": processes,
             "inference.vllm.servers": servers,
+        }
+    yield from _in_turns(params, devices)
+
+
+def _in_turns(params: Params, devices: int) -> Iterator[Settings]:
+    """All devices train, and serve while no update is computed. The servers' own devices would be idle meanwhile."""
+    vllm = params.inference.vllm
+    servers = devices // vllm.gpus_per_server
+    is_new = (devices, 0, servers) != (params.training.processes, vllm.first_gpu, vllm.servers)
+    if params.inference.engine == "vllm" and servers and is_new and not params.rl.max_staleness:
+        yield {
+            "training.processes": devices,
+            "training.shard": devices > 1,
+            "inference.vllm.first_gpu": 0,
+            "inference.vllm.servers": servers,
+            SLEEPS: True,
         }
 
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
+from components.architecture import Architecture, architecture_of
 from components.params import EndpointTeacherParams, Params, ScriptedTeacherParams, TaskFile
-from components.plan.architecture import Architecture, architecture_of
 from components.plan.distilled_judge import served_judge
 from components.plan.episodes import PromptShape, TurnNumbers, prompt_shape, turn_numbers
 from components.plan.placement import Machine, sequences_of

@@ -12,11 +12,12 @@ import heapq
 from collections import deque
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-import simpy
+if TYPE_CHECKING:
+    import simpy  # what is planned without a simulation, such as memory, needs no simpy
 
-Process = Generator[simpy.Event, Any, None]
+Process: TypeAlias = "Generator[simpy.Event, Any, None]"
 
 
 class Turn(NamedTuple):
@@ -137,6 +138,8 @@ class Machines:
         Raises:
             ValueError: there is no browser or no core.
         """
+        import simpy
+
         self.world = world
         self._browsers = simpy.Resource(world, facilities.browsers)
         self._cores = simpy.Resource(world, facilities.cores)
@@ -177,6 +180,8 @@ def roll_out(episodes: Sequence[Episode], facilities: Facilities) -> Usage:
     Raises:
         ValueError: there is no browser or no core.
     """
+    import simpy
+
     world = simpy.Environment()
     machines = Machines(world, facilities)
     world.run(until=world.all_of([world.process(machines.run(episode)) for episode in episodes]))
@@ -189,6 +194,8 @@ def queue(jobs: Sequence[float], workers: int, resource: str) -> Usage:
     Raises:
         ValueError: there is no worker.
     """
+    import simpy
+
     world = simpy.Environment()
     pool = simpy.Resource(world, workers)
 

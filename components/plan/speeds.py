@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from components.architecture import Architecture
 from components.params import ModelParams
-from components.plan.architecture import Architecture
 from components.plan.hardware import Device
 from components.plan.rates import Rates
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from components.params import RLPhase
+from components.params.placement import STAGES
 from components.plan.rollout_time import (
     Batch,
     IterationRollouts,
@@ -26,13 +27,6 @@ from components.plan.training_time import (
     update_time,
     weights_time,
 )
-
-STAGES = (
-    "collect_tasks", "filter_tasks", "dedup_tasks", "teacher_rollouts", "label_trajectories", "curate_sft",
-    "train_sft", "judge_rollouts", "distill_judge", "train_rl@short", "train_rl@long",
-    "evaluate@base", "evaluate@sft", "evaluate@rl", "report",
-)  # fmt: skip
-"""The stages of a run in their order; a test compares them with dvc.yaml. `pretrain_base` is frozen."""
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-
-import simpy
+from typing import TYPE_CHECKING
 
 from components.params import RLPhase
 from components.plan.distilled_judge import served_judge
@@ -26,6 +25,9 @@ from components.plan.rollout_time import (
 from components.plan.setting import Setting
 from components.plan.simulation import Episode, Machines, Process, Usage
 from components.rollout import OpenGroups, Step
+
+if TYPE_CHECKING:
+    import simpy
 
 
 def streamed_rollouts(setting: Setting, phase: RLPhase, stage: str) -> IterationRollouts:
@@ -62,6 +64,8 @@ class _Stream:
     """One iteration."""
 
     def __init__(self, setting: Setting, phase: RLPhase, stage: str) -> None:
+        import simpy
+
         self.setting, self.stage = setting, stage
         rl, rates = setting.params.rl, setting.rates
         self.habits, numbers = rates.habits_of(stage), setting.turns(stage, phase.max_steps)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from components.architecture import Architecture
 from components.params import OptimParams, Params, RLPhase
 from components.params.objectives import SampledRound
-from components.plan.architecture import Architecture
 from components.plan.checkpoint_size import checkpoints
 from components.plan.episodes import PromptShape
 from components.plan.rollout_time import (

@@ -20,7 +20,7 @@ from typing import Any
 import ray
 from ray.exceptions import RayError, RayTaskError
 
-from components.browser import EnvError, Environment, Environments, SandboxError, Site, open_browsers
+from components.browser import EnvError, Environment, Environments, SandboxError, Site
 from components.params import BrowserParams, RolloutParams, TextKind
 from components.records import Task
 from components.rollout.ray_session import TRANSPORT_LIMIT_S, RemoteSession, WorkerAnswer, first_line
@@ -38,6 +38,8 @@ class BrowserWorker:
     """The actor: one machine's `BrowserPool`. The caller numbers the sessions."""
 
     def __init__(self, params: BrowserParams, sites: Sequence[Site | None], text: TextKind) -> None:
+        from components.browser import open_browsers  # the workers need Playwright; their caller does not
+
         self._pool = open_browsers(params, sites, text)
         self._started: asyncio.Task[Environments] | None = None
         self._open_sessions: dict[int, tuple[contextlib.AbstractAsyncContextManager[Environment], Environment]] = {}

@@ -8,10 +8,6 @@ from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 
-from playwright.async_api import async_playwright
-
-from components.browser import find_chromium
-from components.browser.chromium import launch, launch_flags
 from components.browser.elements import element_list
 from components.params import PageKindName
 from components.training import application_pages, pages, sentence_pages
@@ -47,6 +43,10 @@ PAGE_KINDS: dict[PageKindName, PageKind] = {
 
 async def render_pages(count: int, seed: int, kind: PageKindName = "widgets") -> list[Page]:
     """Render `count` seeded pages that show at least one element each."""
+    from playwright.async_api import async_playwright  # pages are drawn and read without it
+
+    from components.browser.chromium import find_chromium, launch, launch_flags
+
     rng, (width, height) = random.Random(seed), PAGE_KINDS[kind].viewport
     rendered: list[Page] = []
     async with async_playwright() as playwright:

@@ -1,4 +1,8 @@
-"""The command: `python -m perf.gpu_check` writes a report and exits with 1 if the check did not pass."""
+"""The command: `python -m perf.gpu_check` writes a report and exits with 1 if the check did not pass.
+
+It runs from a checkout that is not installed: docs/how-to/first-run-on-a-gpu.md names the packages, and
+tests/test_light_imports.py runs it with these alone.
+"""
 
 from __future__ import annotations
 

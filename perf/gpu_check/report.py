@@ -14,14 +14,23 @@ import peft
 import torch
 import transformers
 
-from perf.gpu_check import exactness, generation, learning, serving, training
+from perf.gpu_check import exactness, generation, learning, training
 from perf.gpu_check.setting import GIB, Outcome, Setting, free_memory, peak_flops, say
 
 Part = Callable[[Setting], Outcome]
+
+
+def _serving(setting: Setting) -> Outcome:
+    """The part `serving`; it alone needs the client of servers."""
+    from perf.gpu_check import serving
+
+    return serving.check(setting)
+
+
 PARTS: dict[str, Part] = {
     "exactness": exactness.check,
     "generation": generation.check,
-    "serving": serving.check,
+    "serving": _serving,
     "training": training.check,
     "learning": learning.check,
 }

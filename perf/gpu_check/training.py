@@ -20,9 +20,9 @@ from time import monotonic
 
 import torch
 
+from components.architecture import Architecture
 from components.model import VLM, Encoder, Sample
 from components.params import AgentParams, BrowserParams, LoRAParams, ModelParams, Params, TrainingParams
-from components.plan.architecture import Architecture
 from components.plan.memory import RESIDENT, Training, trainer_parts
 from components.training.forward import Forward
 from components.training.objectives.supervised import WeightedSample

@@ -58,6 +58,28 @@ def test_a_server_empties_a_folder_of_its_own_only(tmp_path: Path, monkeypatch: 
     assert work == tmp_path / "serve-8011", "the server empties this folder"
 
 
+@pytest.mark.heavy  # torch
+@pytest.mark.parametrize("judge", [[], ["--judge"]])
+def test_a_server_that_vllm_would_not_start_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], judge: list[str]
+) -> None:
+    recipe = {
+        "name": "served",
+        "extends": "one-gpu",
+        "inference": {"vllm": {"python": sys.executable, "gpus_per_server": 3}},
+        "judge": {
+            "reward": "distilled",
+            "distill": {"vllm": {"python": sys.executable, "gpus_per_server": 3, "first_gpu": 3}},
+        },
+    }
+    (tmp_path / "served.yaml").write_text(yaml.safe_dump(recipe))
+    monkeypatch.setenv("WAYMARK_VLLM_KEY", "k" * 32)
+    monkeypatch.setattr("components.cli.serve._become", lambda *_: pytest.fail("the server was started"))
+    assert main.main(["serve", str(tmp_path / "served.yaml"), *judge]) == 1
+    section = "judge.distill.vllm" if judge else "inference.vllm"
+    assert f"{section}.gpus_per_server = 3: vLLM cannot divide the 16 attention heads" in capsys.readouterr().err
+
+
 def test_every_recipe_that_ships_is_valid() -> None:
     done = waymark("validate", *map(str, sorted((ROOT / "recipes").glob("*.yaml"))))
     assert done.returncode == 0, done.stderr

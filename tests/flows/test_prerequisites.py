@@ -112,6 +112,20 @@ def test_an_engine_argument_that_vllm_does_not_know_is_named(recipe, tmp_path):
         require(vllm_recipe(recipe, python, gpu_memory_utilisation=0.5), STAGES, {*STAGES})
 
 
+def test_a_model_that_vllm_would_not_serve_is_named(recipe, tmp_path):
+    source = "class EngineArgs:\n    model: str = 'm'\n"
+    root = vllm_recipe(recipe, environment(tmp_path / "env", source))
+    config = (ROOT / "data/base_model/config.json").read_text()
+    (root / "data/base_model/config.json").write_text(config)
+    require(root, STAGES, {*STAGES})
+    (root / "data/base_model/config.json").write_text(config.replace("8192", "2048"))
+    with pytest.raises(
+        StageFailed, match=r"for evaluate, train_rl: agent.max_context_tokens = 4096: .*2,048 positions"
+    ):
+        require(root, STAGES, {*STAGES})
+    require(root, STAGES, {"train_sft"})
+
+
 def test_a_key_that_dvc_needs_is_named_with_the_command_that_adds_it(recipe):
     root = recipe()
     values = yaml.safe_load((root / "params.yaml").read_text())

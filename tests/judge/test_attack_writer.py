@@ -30,7 +30,7 @@ def asked_writer(server: Server) -> list[str]:
 
 @pytest.fixture
 def server() -> Iterator[Server]:
-    """Two models: a judge that believes every answer that speaks of a receipt, and a writer that does so once it is told."""
+    """Two models: a judge that believes each answer with a receipt in it, and a writer that has one once it is told."""
 
     def reply(asked: dict) -> str:
         text = text_of(asked)

@@ -1,4 +1,4 @@
-"""Each image is prepared and encoded once, whichever component asks, and its features are those of the tower as it is."""
+"""Each image is prepared and encoded once, whichever component asks. Its features are those of the present tower."""
 
 import pytest
 import torch

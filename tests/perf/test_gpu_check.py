@@ -18,9 +18,9 @@ from PIL import Image as PILImage
 from PIL import ImageColor
 from torch.utils.flop_counter import FlopCounterMode
 
+from components.architecture import architecture_of
 from components.model import Encoded, Encoder, Sample, Segments
 from components.params import LoRAParams, SamplingParams
-from components.plan.architecture import architecture_of
 from components.training.forward import response_logprobs, score
 from components.training.packing import pack
 from perf.gpu_check import exactness, generation, learning, serving, training

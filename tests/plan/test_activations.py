@@ -11,12 +11,12 @@ import pytest
 import torch
 from transformers import Qwen3VLConfig, Qwen3VLForConditionalGeneration
 
+from components.architecture import Architecture
 from components.model import norms, scoring, vision
 from components.model.attention import SEGMENTED, Segment, Segments
 from components.model.lora import add_adapter
 from components.model.norms import use_fused_norms
 from components.params import LoRAParams
-from components.plan.architecture import Architecture
 from components.plan.memory import ENCODED_PATCHES, MAX_LOGITS, Precision, saved_bytes
 
 CONFIG = json.loads(Path("data/base_model/config.json").read_text())

@@ -13,6 +13,7 @@ import yaml
 
 from components.cli.main import main
 from components.params import RecipeError, parse
+from components.params.placement import STAGES
 from components.plan.calibration import calibrated, device_of
 from components.plan.checkout_rates import CALIBRATION
 from components.plan.finished_run import TABLES, VERDICTS, read_run
@@ -21,7 +22,7 @@ from components.plan.placement import Machine
 from components.plan.rates import EVERY, Habits, MeasuredOn, default_rates, read_rates, write_rates
 from components.plan.rollout_time import Batch, rollouts
 from components.plan.setting import Setting
-from components.plan.stages import STAGES, iteration_time, stage_times
+from components.plan.stages import iteration_time, stage_times
 from components.records import Trajectory
 from components.store import read_table, write_json, write_table
 from tests.samples import a_task, a_trajectory, a_turn, shipped

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from components.agent.protocols import TurnContext, protocol
+from components.architecture import architecture_of
 from components.params import Params
-from components.plan.architecture import architecture_of
 from components.plan.episodes import (
     CALLS,
     FEEDBACK,

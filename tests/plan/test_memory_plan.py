@@ -247,7 +247,7 @@ def test_more_memory_never_turns_a_fit_into_a_refusal(memory, more, tokens, lora
 @given(st.integers(512, 65536), st.integers(512, 65536), st.booleans())
 def test_longer_micro_batches_never_need_less(tokens, others, checkpointing):
     params = recipe_with(LARGE, {"model.gradient_checkpointing": checkpointing})
-    from components.plan.architecture import architecture_of
+    from components.architecture import architecture_of
 
     architecture = architecture_of(params.model.base)
     short, long = (

@@ -8,9 +8,9 @@ import networkx as nx
 import pytest
 import yaml
 
+from components.params.placement import STAGES
 from components.plan import PlanOptions, TimeOptions, plan, time_plan
 from components.plan.schedule import NEEDS, REWARD_NEEDS, default_side_by_side, wall_seconds
-from components.params.placement import STAGES
 from flows import graph, scheduling
 from tests.samples import shipped
 

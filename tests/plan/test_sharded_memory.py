@@ -7,9 +7,9 @@ import subprocess
 
 import pytest
 
+from components.architecture import Architecture
 from components.params import load
 from components.pipeline.launch import launcher
-from components.plan.architecture import Architecture
 from components.plan.memory import gathered
 from tests.plan.test_activations import shape
 

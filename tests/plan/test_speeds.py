@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from components.plan.architecture import architecture_of
+from components.architecture import architecture_of
 from components.plan.fit import recipe_with
 from components.plan.hardware import Device
 from components.plan.rates import default_rates

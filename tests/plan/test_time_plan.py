@@ -12,6 +12,7 @@ import yaml
 
 from components.cli.main import main
 from components.params import RecipeError
+from components.params.placement import STAGES
 from components.plan import MANY_EPISODES, PlanOptions, TimeOptions, plan, simulated_episodes, time_plan
 from components.plan.hardware import Device
 from components.plan.picture import draw
@@ -19,7 +20,6 @@ from components.plan.placement import Machine
 from components.plan.rates import EVERY, default_rates, read_rates, write_rates
 from components.plan.rollout_time import Batch, judged_by_model
 from components.plan.setting import Setting
-from components.params.placement import STAGES
 from components.plan.stages import _labels, iteration_time
 from components.plan.training_time import trained_turns
 

@@ -80,7 +80,7 @@ def on_one_slot(monkeypatch):
     def run(scenario) -> None:
         async def main() -> None:
             machine = OneSlot()
-            monkeypatch.setattr(ray_pool, "open_browsers", lambda *arguments: machine)
+            monkeypatch.setattr("components.browser.open_browsers", lambda *arguments: machine)
             pool = RayPool(BROWSER, RolloutParams(executor="ray"))
             worker = BrowserWorker(BROWSER, [None], "none")
             pool._workers = [LocalHandle(worker)]

@@ -53,7 +53,7 @@ def test_simulated_parts_are_found_again():
     assert np.mean([found.tasks**2 for found in results]) == pytest.approx(1 / T, rel=0.15)
 
 
-def test_seeds_that_differ_by_single_episodes_alone_have_no_variance_of_their_own():
+def test_seeds_that_differ_by_single_episodes_alone_have_no_variance():
     random = np.random.default_rng(4)
     table = (random.random((5, 480)) < 0.95).astype(float)
     found = variance_sources(scores(table), families(480, FAMILIES))

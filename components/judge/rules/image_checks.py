@@ -20,7 +20,6 @@ from typing import NamedTuple
 
 import numpy as np
 from PIL import Image as PILImage
-from scipy.ndimage import uniform_filter
 
 from components.judge.rules.conditions import ImagesShow
 from components.records import Image, Reading
@@ -77,6 +76,8 @@ def _mean_ssim(x: np.ndarray, y: np.ndarray) -> float:
     """Of two arrays of the same shape with values from 0 to 255, at all windows that lie inside."""
     pixels = _WINDOW**2
     unbiased = pixels / (pixels - 1)
+    from scipy.ndimage import uniform_filter  # no other rule needs SciPy
+
     mean_x, mean_y = uniform_filter(x, _WINDOW), uniform_filter(y, _WINDOW)
     var_x = unbiased * (uniform_filter(x * x, _WINDOW) - mean_x * mean_x)
     var_y = unbiased * (uniform_filter(y * y, _WINDOW) - mean_y * mean_y)

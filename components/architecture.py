@@ -1,8 +1,8 @@
 """The shape of a Qwen3-VL: its parameters by part, and what a token costs in memory and arithmetic.
 
-The shape is read from `config.json` in the model's directory, and the limits of its images from
-`preprocessor_config.json` there. The shapes of the published models are in `architectures.json`. Nothing is downloaded,
-and no weight is read.
+The shape is read from `config.json` in the model's directory, or in the cache of the Hugging Face hub, and the limits
+of its images from `preprocessor_config.json` there. The shapes of the published models are in `architectures.json`.
+Nothing is downloaded, and no weight is read.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, PositiveInt, ValidationError
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt, ValidationError
 
 from components.params import RecipeError
 
@@ -26,6 +26,22 @@ class _Shape(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
 
+SCALED_ALREADY = frozenset({"su", "longrope", "llama3", "yarn"})
+"""Kinds of rotary scaling whose factor `max_position_embeddings` has already."""
+
+
+class RotaryScaling(_Shape):
+    """How the rotary embedding is scaled. Older configurations call the section `rope_scaling`, and its kind `type`."""
+
+    kind: str = Field(default="default", validation_alias=AliasChoices("rope_type", "type"))
+    factor: PositiveFloat | None = None
+
+    @property
+    def lengthening(self) -> float:
+        """By what `max_position_embeddings` is multiplied, as vLLM does (`_get_and_verify_max_len`)."""
+        return 1.0 if self.factor is None or self.kind in SCALED_ALREADY else self.factor
+
+
 class TextShape(_Shape):
     """The language model."""
 
@@ -36,6 +52,17 @@ class TextShape(_Shape):
     num_key_value_heads: PositiveInt
     head_dim: PositiveInt
     vocab_size: PositiveInt
+    max_position_embeddings: PositiveInt | None = None
+    """Positions of the rotary embedding before it is scaled; None if the configuration does not name them."""
+    rope_parameters: RotaryScaling | None = Field(
+        default=None, validation_alias=AliasChoices("rope_parameters", "rope_scaling")
+    )
+
+    @property
+    def positions(self) -> float | None:
+        """The longest sequence for which the model is made, in tokens; None if the configuration does not say."""
+        positions, scaling = self.max_position_embeddings, self.rope_parameters
+        return positions if positions is None or scaling is None else positions * scaling.lengthening
 
     @property
     def query_width(self) -> int:
@@ -71,6 +98,7 @@ class VisionShape(_Shape):
     hidden_size: PositiveInt
     intermediate_size: PositiveInt
     out_hidden_size: PositiveInt
+    num_heads: PositiveInt
     num_position_embeddings: PositiveInt
     patch_size: PositiveInt
     temporal_patch_size: PositiveInt
@@ -141,7 +169,7 @@ class Architecture(_Shape):
     def vision_parameters(self) -> int:
         """Parameters of the vision tower, the merger and the mergers of DeepStack."""
         vision = self.vision_config
-        width, inner, merged = vision.hidden_size, vision.intermediate_size, self._merged_width
+        width, inner, merged = vision.hidden_size, vision.intermediate_size, self.merged_width
         patches = vision.patch_values * width + width + vision.num_position_embeddings * width
         block = 4 * width**2 + 4 * width + 2 * width * inner + inner + width + 4 * width
         linear = merged**2 + merged + merged * vision.out_hidden_size + vision.out_hidden_size
@@ -185,30 +213,54 @@ class Architecture(_Shape):
         return self.image_patches(viewport) // self.vision_config.spatial_merge_size**2
 
     @property
-    def _merged_width(self) -> int:
+    def merged_width(self) -> int:
+        """Channels of the patches that the merger joins into a token."""
         return self.vision_config.hidden_size * self.vision_config.spatial_merge_size**2
 
 
-def architecture_of(model: str) -> Architecture:
+def architecture_of(model: str, root: Path = Path()) -> Architecture:
     """The shape of a model, given as a directory or a Hugging Face name.
 
+    Args:
+        root: the folder to which the directory is relative.
+
     Raises:
-        RecipeError: the directory has no usable `config.json` or `preprocessor_config.json`, or the name is not in the
-            table.
+        RecipeError: the directory has no usable `config.json` or `preprocessor_config.json`, or the name is neither in
+            the table nor in the cache of the hub.
     """
-    config = Path(model) / "config.json"
+    config = root / model / "config.json"
     if config.exists():
-        limits = _image_limits(config.with_name(PREPROCESSOR))
-        return _parsed(model, _object(config) | {"image_limits": limits}, str(config))
+        return _read(model, config)
     known: dict[str, dict[str, Any]] = json.loads(KNOWN.read_text())
     values = known.get(_EDITION.sub("", model))
-    if values is None:
-        raise RecipeError(
-            f"the plan needs the shape of {model}: there is no {config}, and the known models are "
-            f"{', '.join(known)} (Instruct and Thinking). Name a directory with its config.json in model.base or "
-            "model.judge_base"
-        )
-    return _parsed(model, values, str(KNOWN))
+    if values is not None:
+        return _parsed(model, values, str(KNOWN))
+    if (cached := _cached_config(model)) is not None:
+        return _read(model, cached)
+    raise RecipeError(
+        f"the plan needs the shape of {model}: there is no {config}, the cache of the Hugging Face hub does not have "
+        f"it, and the known models are {', '.join(known)} (Instruct and Thinking). Name a directory with its "
+        f"config.json in model.base or model.judge_base, or fetch it: `hf download {model} config.json {PREPROCESSOR}`"
+    )
+
+
+def _read(model: str, config: Path) -> Architecture:
+    limits = _image_limits(config.with_name(PREPROCESSOR))
+    return _parsed(model, _object(config) | {"image_limits": limits}, str(config))
+
+
+def _cached_config(model: str) -> Path | None:
+    """The `config.json` of a model that was downloaded; None without one, or without the hub's package."""
+    try:
+        from huggingface_hub import try_to_load_from_cache
+        from huggingface_hub.errors import HFValidationError
+    except ModuleNotFoundError:  # it comes with the extra `train`
+        return None
+    try:
+        path = try_to_load_from_cache(model, "config.json")
+    except HFValidationError:  # a directory that is not there yet
+        return None
+    return Path(path) if isinstance(path, str) else None
 
 
 def _object(path: Path) -> dict[str, Any]:
