@@ -22,7 +22,7 @@ from components.params.recipe_file import ShallowLoader
 from components.plan.memory import MemoryPlan
 from components.plan.placement import Machine, memory_plans, server_is_beside_trainer, shortage
 from components.plan.savings import Saving, Settings, layouts, savings
-from components.plan.time_plan import MANY_EPISODES, simulated_episodes, wall_time
+from components.plan.time_plan import MANY_EPISODES, learning_time, simulated_episodes
 from components.serving_limits import all_refusals
 
 SERVER_SHARE = "inference.vllm.engine.gpu_memory_utilization"
@@ -123,12 +123,12 @@ class _Search:
         ]
 
     def fastest(self, options: Sequence[Settings]) -> Settings | None:
-        """The option with the shortest planned wall time, or the first if the simulation takes long; None without
+        """The option with the shortest planned time of RL, or the first if the simulation takes long; None without
         options."""
         different = [option for index, option in enumerate(options) if option not in options[:index]]
         if len(different) < 2 or simulated_episodes(self.params({})) >= MANY_EPISODES:
             return different[0] if different else None
-        return min(different, key=lambda option: wall_time(self.params(option), self.machine))
+        return min(different, key=lambda option: learning_time(self.params(option), self.machine))
 
     def _weakened(self, start: _Start, order: list[Saving]) -> Settings:
         """The weakest step of each saving with which the recipe fits, one saving after the other."""

@@ -152,6 +152,20 @@ def wall_time(params: Params, machine: Machine) -> float:
     return _wall_seconds(setting, stages, default_side_by_side(machine.device))
 
 
+def learning_time(params: Params, machine: Machine) -> float:
+    """Seconds of all RL iterations at assumed rates, or of a run without RL. Nearly all of a run is RL, and the
+    simulation of the other stages takes four times as long.
+
+    Raises:
+        RecipeError: the shape of a model is unknown.
+    """
+    setting = Setting(params, machine, default_rates(params, machine.device))
+    iterations, by_name = _iterations(setting), phases(setting)
+    if not iterations:
+        return wall_time(params, machine)
+    return sum(iteration.seconds * by_name[name].iterations for name, iteration in iterations.items())
+
+
 def _iterations(setting: Setting) -> dict[str, IterationTime]:
     """An iteration of each phase that has any."""
     return {name: iteration_time(setting, name) for name, phase in phases(setting).items() if phase.iterations}

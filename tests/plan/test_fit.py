@@ -9,10 +9,11 @@ import pytest
 from components.params import RecipeError, find, read_chain
 from components.params.loading import RECIPES as RECIPES_FOLDER
 from components.plan import PlanOptions, parsed_bytes, plan
-from components.plan.fit import _Search
+from components.plan.fit import _Search, recipe_with
 from components.plan.hardware import device_named
-from components.plan.placement import Machine
+from components.plan.placement import Machine, memory_plans, shortage
 from components.plan.time_plan import wall_time
+from components.serving_limits import all_refusals
 
 ONE_GPU = Path("one-gpu")
 RECIPES = [
@@ -23,22 +24,25 @@ RECIPES = [
 ]
 
 
-def fits(recipe: Path, options: PlanOptions) -> bool:
+def fits(recipe: Path, changes: dict, machine: Machine) -> bool:
+    """Whether the memory suffices, without the search for a remedy that a plan makes if it does not."""
     try:
-        return plan(recipe, options).fits
+        params = recipe_with(recipe, changes)
     except RecipeError:
         return False
+    return not all_refusals(params) and not shortage(memory_plans(params, machine), params, machine)
 
 
 @pytest.mark.parametrize(("name", "device", "devices", "memory"), RECIPES)
 def test_every_key_of_a_remedy_is_needed(name, device, devices, memory):
-    size, recipe = parsed_bytes(memory), Path(name)
-    changes = plan(recipe, PlanOptions({}, device, devices, size)).remedy
+    recipe = Path(name)
+    planned = plan(recipe, PlanOptions({}, device, devices, parsed_bytes(memory)))
+    changes = planned.remedy
     assert changes
-    assert fits(recipe, PlanOptions(changes, device, devices, size))
+    assert fits(recipe, changes, planned.machine)
     for key in changes:
         fewer = {other: value for other, value in changes.items() if other != key}
-        assert not fits(recipe, PlanOptions(fewer, device, devices, size)), key
+        assert not fits(recipe, fewer, planned.machine), key
 
 
 def test_browsers_are_kept_where_a_server_has_their_memory():
@@ -77,8 +81,9 @@ def test_a_server_sleeps_where_that_alone_makes_it_fit():
     # the update needs 8.5 GiB and the rollouts 6.1, and the server has 8
     wide = {"inference.vllm.engine": {"gpu_memory_utilization": 0.5}}
     size = parsed_bytes("16GiB")
-    assert not fits(ONE_GPU, PlanOptions(wide, device_memory=size))
-    assert fits(ONE_GPU, PlanOptions({**wide, "inference.vllm.sleeps": True}, device_memory=size))
+    machine = Machine(device_named(None, True, size), 1)
+    assert not fits(ONE_GPU, wide, machine)
+    assert fits(ONE_GPU, {**wide, "inference.vllm.sleeps": True}, machine)
 
 
 @pytest.mark.parametrize("device", ["H100", "L4"])
