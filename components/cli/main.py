@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import argparse
 import errno
-import os
-import select
 import sys
 
 from components.cli import (
@@ -86,7 +84,9 @@ def main(arguments: list[str] | None = None) -> int:
             if sys.stdout is not None:  # None if the process was started without a standard output (`>&-`)
                 sys.stdout.flush()  # else the interpreter meets the closed pipe at its end, where nothing can catch it
     except BrokenPipeError:
-        if not _discard_closed_output():
+        from components.pipeline.closed_output import discard_closed_output
+
+        if not discard_closed_output():
             raise  # the pipe was another one, such as a child process's
         return CLOSED_PIPE
     except KeyboardInterrupt:
@@ -109,22 +109,6 @@ def parser() -> argparse.ArgumentParser:
     for group in GROUPS:
         group.add(commands)
     return top
-
-
-def _discard_closed_output() -> bool:
-    """Send the rest of an output stream whose reader has gone to the null device; whether there was such a stream."""
-    closed = [stream for stream in (sys.stdout, sys.stderr) if stream is not None and _has_no_reader(stream.fileno())]
-    for stream in closed:
-        null = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(null, stream.fileno())
-        os.close(null)
-    return bool(closed)
-
-
-def _has_no_reader(descriptor: int) -> bool:
-    poll = select.poll()
-    poll.register(descriptor, 0)
-    return any(events & select.POLLERR for _, events in poll.poll(0))
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from components.evaluation import success
 from components.judge import needs_judge
+from components.pipeline.closed_output import say
 from components.pipeline.labels import label, require_labeller
 from components.pipeline.rollouts import roll_out
 from components.pipeline.stage_run import StageRun
@@ -60,7 +61,7 @@ def summarise(run: StageRun, trajectories: list[Trajectory], verdicts: list[Verd
     if summary.heldout_problems:
         reason = "; ".join(summary.heldout_problems)
         run.tracker.tags({HELDOUT_TAG: f"not measured: {reason}"})
-        print(f"{run.name}: the held-out tasks are not measured: {reason}", flush=True)
+        say(f"{run.name}: the held-out tasks are not measured: {reason}")
     if not summary.valid:
         ended = [trajectory for trajectory in trajectories if not trajectory.termination.is_agents_doing]
         reason = f"; the environment ended most by {commonest_reason(ended)}" if ended else ""

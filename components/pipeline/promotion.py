@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from components import store, tracking
 from components.evaluation import EvaluationError, deserves_promotion, paired_difference
+from components.pipeline.closed_output import say
 from components.pipeline.stage_run import StageRun
 from components.records import Record
 
@@ -79,7 +80,7 @@ def promote_if_better(
     champion = tracking.champion(run.params, name)
     if champion is None:
         _Decision(version=version, promoted=True, evidence={"reason": "first champion"}).carry_out(run, name)
-        print(f"champion: {name} {version} is the first")
+        say(f"champion: {name} {version} is the first")
         return
     if champion.version == version:
         earlier = _Decision.read(run, name)
@@ -87,7 +88,7 @@ def promote_if_better(
             earlier.carry_out(run, name)
             if earlier.evaluation is not None:
                 earlier.evaluation.report(run)
-        print(f"champion: {name} {version} is the champion already")
+        say(f"champion: {name} {version} is the champion already")
         return
     try:
         foreign = champion.foreign_to(run.params)
@@ -99,7 +100,7 @@ def promote_if_better(
     except (NotComparable, EvaluationError) as reason:
         stays: Evidence = {"against": champion.version, "reason": str(reason)}
         _Decision(version=version, promoted=False, evidence=stays).carry_out(run, name)
-        print(f"champion: {name} {champion.version} stays: {reason}")
+        say(f"champion: {name} {champion.version} stays: {reason}")
         return
     evaluation = run.params.evaluation
     promoted = deserves_promotion(difference, evaluation.promotion_min_tasks)
@@ -115,7 +116,7 @@ def promote_if_better(
     }
     decision = _Decision(version=version, promoted=promoted, evidence=evidence, evaluation=compared.evaluation)
     decision.carry_out(run, name)
-    print(
+    say(
         f"champion: {name} {version} {'replaces' if promoted else 'does not replace'} version {champion.version}: "
         f"{difference.diff:+.1%} [{low:+.1%}, {high:+.1%}], exact p {difference.p_value:.3g}, on {difference.n} tasks"
         + (

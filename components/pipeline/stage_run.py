@@ -20,6 +20,7 @@ import yaml
 from components import quality, store, tracking
 from components.params import Params, deciding, load, value_at
 from components.pipeline import stage_code
+from components.pipeline.closed_output import say
 from components.records import Trajectory, Verdict
 from components.worlds import worlds_of
 
@@ -97,7 +98,7 @@ class StageRun:
         partial = path.with_name(f".{path.name}.{os.getpid()}.part")  # benchmarks of two models may run at once
         partial.write_text(json.dumps(value))
         partial.replace(path)
-        print(f"{self.name}: {done:.4g}/{total:.4g} {message}", flush=True)
+        say(f"{self.name}: {done:.4g}/{total:.4g} {message}")
 
     def metrics(self, values: Mapping[str, object], step: int | None = None) -> None:
         """Log the numbers among some figures to the stage's MLflow run."""
