@@ -68,7 +68,7 @@ def trained(run: Path, clone: Path, arm: str, options: argparse.Namespace) -> li
     params["rl"] |= {"max_staleness": changes["max_staleness"]}
     params["rl"]["objective"] |= {"tis_cap": changes["tis_cap"]}
     params["rl"]["short"] |= {"iterations": options.iterations}
-    params["rl"]["validation"] |= {"every": 0}
+    params["rl"]["validation"] = {"every": 0}
     params["rl"]["checkpoints"] |= {"rollback": None}
     params["judge"]["trust"] |= {"min_precision": 0.0}
     (clone / "params.yaml").write_text(yaml.safe_dump(params))

@@ -32,7 +32,7 @@ def project(tmp_path: Path, mlflow_database: Path) -> Path:
         "eval_per_family": 2,
         "heldout_per_family": 2,
     }
-    recipe["rl"]["validation"]["every"] = 0
+    recipe["rl"]["validation"] = {"every": 0}
     recipe["tasks"] |= {
         "files": [str(FIXTURES / "tasks.jsonl")],
         "check_start_pages": False,
