@@ -62,7 +62,7 @@ def test_a_world_that_cannot_be_made_is_left_out(site_packages, tmp_path, conten
     shutil.copytree(site_packages, tmp_path / "packages")
     (tmp_path / "packages/waymark_stall/__init__.py").write_text(content)
     code = (
-        "from components.doctor import broken_worlds; from components.worlds import installed_worlds\n"
+        "from components.doctor.programs import broken_worlds; from components.worlds import installed_worlds\n"
         "print([world.name for world in installed_worlds()], *broken_worlds())"
     )
     found = python(tmp_path / "packages", code)
@@ -79,7 +79,7 @@ def test_keys_of_older_recipes_are_explained(site_packages):
 
 
 def test_doctor_says_what_is_wrong_with_it(site_packages):
-    found = python(site_packages, "from components.doctor import broken_worlds; print(*broken_worlds())")
+    found = python(site_packages, "from components.doctor.programs import broken_worlds; print(*broken_worlds())")
     assert found.returncode == 0, found.stderr
     assert "world stall" in found.stdout
     assert "OwnSiteError" in found.stdout

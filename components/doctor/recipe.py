@@ -1,0 +1,124 @@
+"""Checks of a recipe on this machine: is it valid, does it fit, is there what its stages elsewhere need?"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from components.doctor.check import Check
+from components.params import RecipeError, load
+from components.redaction import redacted
+
+if TYPE_CHECKING:
+    from components.plan.hardware import Gpu
+
+
+def recipe(path: Path) -> Check:
+    """Whether the recipe is valid."""
+    try:
+        return Check(path.name, True, f"recipe {load(path).name}")
+    except RecipeError as error:
+        is_in_use = path.name == "params.yaml"
+        fix = "waymark use recipes/demo.yaml" if is_in_use else f"`waymark validate {path}` lists all that is wrong"
+        return Check(path.name, False, str(error).splitlines()[0], fix)
+
+
+def recipe_fits(path: Path) -> list[Check]:
+    """`refused_servers`, and `fits` on this machine; nothing while a package of the plan is missing, which `packages`
+    says."""
+    try:
+        from components.plan.hardware import gpus
+    except ImportError:
+        return []
+    return [*refused_servers(path), *fits(path, gpus())]
+
+
+def refused_servers(path: Path) -> list[Check]:
+    """A line for each reason why vLLM would not start with a model of the recipe in use."""
+    from components.serving_limits import all_refusals
+
+    try:
+        lines = all_refusals(load(path))
+    except RecipeError:
+        return []
+    return [Check("vLLM servers", False, line, "as the finding says") for line in lines]
+
+
+def fits(path: Path, devices: Sequence[Gpu]) -> list[Check]:
+    """Whether the recipe in use fits in the memory of these GPUs, or of this machine without them (`waymark plan`).
+
+    Nothing for a recipe that cannot be read, or whose models have a shape that is not known here, or that vLLM refuses.
+    """
+    from components.plan import PlanOptions, plan
+
+    try:
+        params = load(path)
+        if params.model.device == "cpu":
+            planned = plan(path)
+        elif not devices:
+            fix = f"run it on a machine with one; `waymark plan {params.name}` says what it needs"
+            return [Check("recipe fits", False, f"{params.name} asks for a GPU, and {_no_gpu()}", fix)]
+        else:
+            planned = plan(path, PlanOptions(devices=len(devices), device_memory=min(gpu.memory for gpu in devices)))
+    except RecipeError:
+        return []
+    if planned.fits:
+        place = ", ".join(gpu.name for gpu in devices) if params.model.device == "cuda" else "this machine's memory"
+        return [Check("recipe fits", True, f"{params.name} in {place}, by `waymark plan`")]
+    return [Check("recipe fits", False, planned.reasons[0], "`waymark plan` names changes with which it would")]
+
+
+def placement(path: Path) -> list[Check]:
+    """What a recipe that sends stages to other machines needs on this one: its store's packages, and Prefect's address.
+    Nothing for one that sends none, or that cannot be read."""
+    try:
+        section = load(path).placement
+    except RecipeError:
+        return []
+    if not section.pools or section.store is None:
+        return []
+    server = redacted(os.environ.get("PREFECT_API_URL", ""))
+    fix = "start a Prefect server (`make ui`) and set PREFECT_API_URL here and where the workers run"
+    return [_store(section.store), Check("prefect server", bool(server), server or "PREFECT_API_URL is not set", fix)]
+
+
+def _store(store: str) -> Check:
+    """Whether the packages that read and write the store are here: fsspec's, and DVC's."""
+    kind, is_address, _ = store.partition("://")
+    if not is_address:
+        return Check("store", True, store)
+    fix = f"pip install 'dvc[{kind}]', and what the finding names"
+    try:
+        from fsspec import get_filesystem_class
+
+        get_filesystem_class(kind)
+    except ImportError as error:
+        return Check("store", False, f"{kind}://: {error}", fix)
+    if find_spec(f"dvc_{kind}") is None:
+        return Check("store", False, f"DVC has no package for {kind}://", fix)
+    return Check("store", True, redacted(store))
+
+
+def _no_gpu() -> str:
+    """Why this process sees no GPU."""
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    return "nvidia-smi lists none" if visible is None else f"CUDA_VISIBLE_DEVICES={visible} leaves none visible"
+
+
+def base_model(root: Path, recipe: Path) -> Check:
+    """Whether the recipe's base model has its files; a name on a model hub is not checked."""
+    try:
+        base = load(recipe).model.base
+    except RecipeError:
+        base = "data/base_model"
+    fix = f"git checkout {base}"
+    if (root / base).is_dir():
+        config, weights = (root / base / "config.json").exists(), list((root / base).glob("*.safetensors"))
+        ok = config and bool(weights)
+        return Check("base model", ok, base if ok else f"{base} lacks its config or weights", fix)
+    if base.startswith(("data/", "models/", ".", "/")):
+        return Check("base model", False, f"no {base}", fix)
+    return Check("base model", True, f"{base}, a name on a model hub: fetched when first used")

@@ -1,0 +1,117 @@
+"""The doctor says whether a recipe can run on this machine."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from components.doctor import recipe
+from components.params import load
+from components.plan.hardware import Gpu, parse_gpus, visible_gpus
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_gpus_are_read_from_what_nvidia_smi_prints() -> None:
+    lines = ["GPU-5d0e, NVIDIA L4, 23034", "GPU-77ab, NVIDIA H100 80GB HBM3, 81559", "No devices were found"]
+    assert parse_gpus(lines) == [
+        Gpu("NVIDIA L4", 23_034 * 2**20, "GPU-5d0e"),
+        Gpu("NVIDIA H100 80GB HBM3", 81_559 * 2**20, "GPU-77ab"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("visible", "seen"),
+    [
+        (None, "abc"),
+        ("", ""),
+        ("-1", ""),
+        ("2", "c"),
+        ("2, 0", "ca"),
+        ("GPU-b", "b"),
+        ("0,GPU-c1", "ac"),
+        ("0,3,1", "a"),  # CUDA ignores what follows an entry that is no GPU
+        ("1,-1,2", "b"),
+        ("GPU-", ""),  # not the beginning of a single one
+        ("MIG-77", "a"),
+    ],
+)
+def test_only_visible_gpus_count(visible: str | None, seen: str) -> None:
+    gpus = [Gpu(name, 2**30, f"GPU-{name}1") for name in "abc"]
+    assert "".join(gpu.name for gpu in visible_gpus(gpus, visible)) == seen
+
+
+def test_the_doctor_counts_the_gpus_that_it_sees(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "nvidia-smi"
+    program.write_text("#!/bin/sh\necho 'GPU-a1, NVIDIA L4, 23034'\necho 'GPU-b1, NVIDIA T4, 8000'\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    path = a_recipe(tmp_path, "one-gpu")
+    for visible, fits in (("0", True), ("GPU-a1", True), ("1", False), ("0,1", False)):
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+        [check] = recipe.recipe_fits(path)
+        assert check.ok == fits, visible
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    [check] = recipe.recipe_fits(path)
+    assert "CUDA_VISIBLE_DEVICES= leaves none visible" in check.finding
+
+
+def a_recipe(folder: Path, name: str, **changed: object) -> Path:
+    values = load(ROOT / f"recipes/{name}.yaml").model_dump(mode="json")
+    values["model"] |= changed
+    path = folder / "params.yaml"
+    path.write_text(json.dumps(values))
+    return path
+
+
+@pytest.mark.parametrize(("gib", "fits"), [(22, True), (8, False)])
+def test_the_doctor_says_whether_a_recipe_fits_on_the_gpu(tmp_path: Path, gib: int, fits: bool) -> None:
+    [check] = recipe.fits(a_recipe(tmp_path, "one-gpu"), [Gpu("L4", gib * 2**30)])
+    assert check.ok == fits
+    assert fits or "GiB on each device" in check.finding
+
+
+def test_a_recipe_for_a_gpu_is_refused_without_one(tmp_path: Path) -> None:
+    [check] = recipe.fits(a_recipe(tmp_path, "one-gpu"), [])
+    assert not check.ok
+    assert check.required
+    assert "asks for a GPU" in check.finding
+
+
+def test_a_model_that_vllm_would_not_serve_is_named(tmp_path: Path) -> None:
+    values = load(ROOT / "recipes/one-gpu.yaml").model_dump(mode="json")
+    values["inference"]["vllm"]["gpus_per_server"] = 3
+    (tmp_path / "params.yaml").write_text(json.dumps(values))
+    [check, *_] = recipe.recipe_fits(tmp_path / "params.yaml")
+    assert not check.ok
+    assert check.required
+    assert "set it to 1, 2, 4, 8 or 16" in check.finding
+
+
+@pytest.mark.parametrize(
+    ("store", "api", "finding"),
+    [
+        ("/shared", "http://server:4200/api", None),
+        ("s3://bucket/x", "http://server:4200/api", None),
+        ("s3://bucket/x", "", "PREFECT_API_URL is not set"),
+        ("gs://bucket/x", "http://server:4200/api", "gs://: Please install gcsfs"),
+        ("hdfs://host/x", "http://server:4200/api", "DVC has no package for hdfs://"),
+    ],
+)
+def test_the_doctor_names_what_placement_lacks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, store: str, api: str, finding: str | None
+) -> None:
+    monkeypatch.setenv("PREFECT_API_URL", api)
+    values = load(ROOT / "recipes/demo.yaml").model_dump(mode="json")
+    assert recipe.placement(ROOT / "recipes/demo.yaml") == []
+    values["tracking"]["tracking_uri"] = "http://server:5000"
+    values["placement"] |= {"store": store, "pools": {"train_*": "gpu"}}
+    (tmp_path / "params.yaml").write_text(json.dumps(values))
+    missing = [check for check in recipe.placement(tmp_path / "params.yaml") if not check.ok]
+    assert [check.finding.startswith(finding or "") for check in missing] == ([] if finding is None else [True])
+
+
+def test_models_of_unknown_shape_are_not_judged(tmp_path: Path) -> None:
+    assert recipe.fits(a_recipe(tmp_path, "one-gpu", base="a/b", judge_base="a/b"), [Gpu("L4", 2**30)]) == []
