@@ -78,6 +78,16 @@ class Params(Section):
     quality: QualityParams = QualityParams()
     tracking: Annotated[TrackingParams, NoEffect] = TrackingParams()
 
+    @property
+    def task_seed(self) -> int:
+        """The seed of RL's draws of tasks."""
+        return self.seed if self.rl.task_seed is None else self.rl.task_seed
+
+    @property
+    def sampling_seed(self) -> int:
+        """The seed of RL's attempts and updates."""
+        return self.seed if self.rl.sampling_seed is None else self.rl.sampling_seed
+
     @field_validator("name")
     @classmethod
     def _names_files(cls, name: str) -> str:

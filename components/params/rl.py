@@ -12,7 +12,7 @@ from components.params.dependence import NotIf, OnlyWith
 from components.params.harness import SamplingParams
 from components.params.objectives import MMGRPOParams, Objective
 from components.params.optim import Decay, Shuffle
-from components.params.section import Attempts, Groups, Rounds, Section, Steps
+from components.params.section import Attempts, Groups, Rounds, Section, Seed, Steps
 from components.params.validation import CheckpointParams, ValidationParams
 
 
@@ -118,6 +118,12 @@ class RLParams(Section):
     """The method that selects the tasks of an iteration."""
     idle_iterations: int = Field(default=3, ge=1)
     """This many iterations in a row without an effective group end the phase, unless the policy masters its tasks."""
+    task_seed: Seed | None = None
+    """Seed of the order in which tasks are drawn. Null: the recipe's `seed`."""
+    sampling_seed: Seed | None = None
+    """Seed of the attempts, and of the order of turns in the updates. Null: the recipe's `seed`. With other seeds here
+    and the same `seed`, RL begins again from the same policy and the same pool of tasks, so a study can tell what SFT
+    does to its result from what RL's own draws do."""
     max_staleness: int = Field(default=0, ge=0)
     """Maximum number of updates by which the weights of rollouts may be older. With 0, rollouts wait for the update
     before them. Above 0, rollouts run during the updates of earlier iterations, and each allowed update needs memory

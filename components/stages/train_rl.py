@@ -73,7 +73,7 @@ def run_stage(workers: Workers, phase: str) -> None:
         if params.rl.branches is not None:
             worlds.require_replayable(pool)
         require_tasks(params, pool, read_table(VALIDATION, Task))
-        torch.manual_seed(params.seed)
+        torch.manual_seed(params.sampling_seed)
         demonstrations = DEMONSTRATIONS if objective_of(params).needs_demonstrations else None
         reference = reference_of(params, phase)
         learners = workers.replicate(Learner.load_model, INIT[phase], params, phase, demonstrations, reference)
@@ -120,7 +120,7 @@ def require_tasks(params: Params, pool: Sequence[Task], validation: Sequence[Tas
     Raises:
         ValueError: the message says what to change.
     """
-    TaskSampler(pool, params.seed, params.rl.task_sampling)
+    TaskSampler(pool, params.task_seed, params.rl.task_sampling)
     if problem := objective_of(params).problem(pool):
         raise ValueError(problem)
     if params.rl.validation.every and not any(task.split == "validation" for task in validation):

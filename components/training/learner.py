@@ -80,7 +80,7 @@ class Learner:
         Args:
             reference: another model, which is frozen in place; None takes a copy of this one if the objective needs it.
         """
-        vlm.prepare(params.model, params.seed, dropout=False)
+        vlm.prepare(params.model, params.sampling_seed, dropout=False)
         rl, objective = params.rl, objective_of(params)
         if reference is not None:
             reference.model.eval().requires_grad_(False)
@@ -136,7 +136,7 @@ class Learner:
             self.encoder,
             self.params,
             self.optimizer,
-            seed=self.params.seed * 100_003 + self.earlier_updates + number,
+            seed=self.params.sampling_seed * 100_003 + self.earlier_updates + number,
             reference=self.reference,
             demonstrations=self.demonstrations,
             workers=self.workers,

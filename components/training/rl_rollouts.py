@@ -220,7 +220,7 @@ class RolloutQueue:
         self._running.clear()
 
     def _sampler(self, state: SamplerState) -> TaskSampler:
-        return TaskSampler(self.setup.tasks, self._params.seed, self._params.rl.task_sampling, state)
+        return TaskSampler(self.setup.tasks, self._params.task_seed, self._params.rl.task_sampling, state)
 
     def _updates(self, number: int) -> int:
         """The number of updates after which the weights of an iteration's rollouts are taken."""
@@ -277,7 +277,7 @@ class RolloutQueue:
         self, number: int, policy: Policy, journal: Journal[Trajectory], rollouts: IterationRollouts
     ) -> SampledGroups:
         """The iteration's groups, the effective ones with branches if the recipe wants them."""
-        params, seed = self._params.rl.branches, self._params.seed
+        params, seed = self._params.rl.branches, self._params.sampling_seed
         if params is None or not rollouts.sampled.effective:
             return rollouts.sampled
         places = [choose_turns(group, params, seed) if group.is_effective else [] for group in rollouts.sampled.groups]
@@ -311,7 +311,7 @@ class RolloutQueue:
         rollouts: IterationRollouts,
     ) -> list[Group]:
         """Roll out these attempts at each task of a wave, and reward them."""
-        episodes, reported = episode_specs(wave, attempts, policy.version, self._params.seed), 0
+        episodes, reported = episode_specs(wave, attempts, policy.version, self._params.sampling_seed), 0
         rollouts.begun += len(episodes)
 
         def progress(done: int, total: int) -> None:

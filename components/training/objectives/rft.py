@@ -62,7 +62,7 @@ class RFT(Objective):
     def from_params(cls, params: Params) -> Self:
         section = params.rl.objective
         assert isinstance(section, RFTParams)
-        return cls(section, params.seed)
+        return cls(section, params.sampling_seed)
 
     @property
     @override
