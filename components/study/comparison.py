@@ -9,6 +9,7 @@ from typing import Literal
 from pydantic import Field
 
 from components.records import Record
+from components.study.draws import Draw, DrawSources, draw_sources
 from components.study.effects import METHOD, Effect, Scores, effect, effects, paired
 from components.study.expansion import Study
 from components.study.results import Measured, RunResult
@@ -18,6 +19,7 @@ from components.study.variance import VarianceSources, variance_sources
 Direction = Literal["higher", "lower", "undecided"]
 Standing = Literal["agrees", "differs", "undecided", "not measured", "no claim"]
 """Our sign against the paper's. `undecided`: our interval contains 0."""
+RL_SEEDS = {"rl.task_seed", "rl.sampling_seed"}
 
 
 class FamilySpread(Record):
@@ -82,6 +84,8 @@ class StudyResult(Record):
     complete: bool
     arms: list[ArmResult]
     runs: list[RunResult]
+    draws: dict[str, DrawSources] = Field(default_factory=dict)
+    """Of a study whose arms set RL's seeds alone: the sources of `success` and of `heldout success`."""
 
 
 def compare(study: Study, measured: Sequence[Measured], commit: str | None = None) -> StudyResult:
@@ -106,6 +110,7 @@ def compare(study: Study, measured: Sequence[Measured], commit: str | None = Non
         complete=len(done) == len(measured),
         arms=[_arm(study, arm, done, of_tested.get(arm), of_heldout.get(arm)) for arm in arms],
         runs=[measurement.run for measurement in measured],
+        draws=draws(study, done),
     )
 
 
@@ -164,6 +169,22 @@ def variances(measured: Sequence[Measured]) -> dict[str, VarianceSources]:
         },
     }
     sources = {name: variance_sources(scores, family_of) for name, scores in tables.items()}
+    return {name: of_table for name, of_table in sources.items() if of_table is not None}
+
+
+def draws(study: Study, measured: Sequence[Measured]) -> dict[str, DrawSources]:
+    """The sources of variance of a study whose arms set RL's seeds alone; none for others, or if runs are missing."""
+    if not study.arms or any(change.key not in RL_SEEDS for arm in study.arms for change in study.changed(arm)):
+        return {}
+    recipes = {run.name: run.params for run in study.runs}
+    by_draw: dict[Draw, Measured] = {}
+    for measurement in measured:
+        params = recipes[measurement.run.name]
+        by_draw[Draw(measurement.run.seed, params.task_seed, params.sampling_seed)] = measurement
+    sources = {
+        "success": draw_sources({draw: measurement.tested for draw, measurement in by_draw.items()}),
+        "heldout success": draw_sources({draw: measurement.heldout for draw, measurement in by_draw.items()}),
+    }
     return {name: of_table for name, of_table in sources.items() if of_table is not None}
 
 

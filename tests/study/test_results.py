@@ -16,10 +16,12 @@ from components.store import write_table
 from components.study import compare, load_study, summary
 from components.study.comparison import StudyResult, standing
 from components.study.page import charts, write_page
-from components.study.results import read_runs
+from components.study.results import Measured, RunResult, read_runs
 from components.study.study_file import PaperClaim
 from tests.evaluation.run_records import task, trajectory, turn, verdict
 from tests.study.conftest import CLAIM
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -289,3 +291,39 @@ def test_the_command_writes_the_page_and_logs_one_parent_run(study, finish, caps
     assert (child.data.params["arm"], child.data.params["rl.group_size"]) == ("worse", "4")
     curve = client.get_metric_history(child.info.run_id, "validation_success")
     assert [(point.step, point.value) for point in curve] == [(0, 0.0), (1, 0.25), (2, 0.5), (3, 0.75)]
+
+
+SOLVED_OF_RUN = {"plain": (18, 20), "attempts": (22, 20), "tasks": (20, 12), "both": (24, 16)}
+"""Test tasks, of 40, that the runs of the first and of the second seed solve."""
+
+
+def test_a_study_of_seeds_of_rl_says_what_success_depends_on(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(ROOT / "recipes", tmp_path / "recipes")
+    arms = {"attempts": (None, 7), "tasks": (8, 8), "both": (8, 9)}
+    keys = {"question": "Which?", "recipe": "smoke", "base": "plain", "seeds": [0, 1, 2]}
+    keys["arms"] = {
+        name: {"set": {"rl": {"task_seed": of_tasks, "sampling_seed": of_attempts}}}
+        for name, (of_tasks, of_attempts) in arms.items()
+    }
+    Path("mine.yaml").write_text(yaml.safe_dump(keys))
+    study = load_study(Path("mine.yaml"))
+    measured = [
+        Measured(
+            run=RunResult(name=run.name, arm=run.arm, seed=run.seed, state="finished"),
+            tested={f"t{n}": float(n < (*SOLVED_OF_RUN[run.arm], 30)[run.seed]) for n in range(40)},
+            family_of={f"t{n}": "click-test" for n in range(40)},
+        )
+        for run in study.runs
+    ]
+    result = compare(study, measured)
+    assert result.draws.keys() == {"success"}, "no task is of a family never trained on"
+    success = result.draws["success"]
+    assert (success.policies, success.draws_of_tasks, success.draws_of_attempts, success.of_tasks) == (3, 2, 2, 40)
+    assert success.policy.sd > success.attempts.sd
+    assert "What a run's success depends on" in write_page(result, tmp_path / "pages").read_text()
+    assert compare(study, measured[:-1]).draws == {}
+
+
+def test_a_study_with_another_arm_has_no_draws(result):
+    assert result.draws == {}

@@ -136,7 +136,7 @@ def test_keys_that_a_study_sets_itself_are_refused_in_an_arm(tmp_path, key, valu
 
 
 def test_a_missing_study_is_refused_with_the_names_of_the_shipped_ones(tmp_path):
-    with pytest.raises(RecipeError, match="no such study; there are clip, demonstrations, difficulty, dynamic-"):
+    with pytest.raises(RecipeError, match="no such study; there are clip, demonstrations, difficulty, draws, dynamic-"):
         load_study(tmp_path / "none.yaml")
 
 

@@ -1,0 +1,125 @@
+"""Where the differences between runs of RL come from that began with the same and with other policies.
+
+In a study whose arms set `rl.task_seed` and `rl.sampling_seed` alone, each of A policies is the beginning of RL with B
+draws of tasks, and each of these draws is run with C draws of attempts. The success rate of a run is taken as a mean
+plus a part of the policy, a part of the draw of tasks within it and a part of the attempts within that (a nested
+layout; Searle, Casella and McCulloch 1992, "Variance Components", chapter 3). With the mean squares of the rates,
+
+    attempts = MS_attempts - MS_episodes
+    tasks    = (MS_tasks - MS_attempts) / C
+    policy   = (MS_policies - MS_tasks) / (B C)
+
+are unbiased estimates of the three variances. MS_episodes is what single episodes explain: the mean square of the
+test tasks that runs with the same tasks of RL solve differently, divided by their number. An estimate below 0 counts
+as 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import product
+from typing import NamedTuple
+
+import numpy as np
+from scipy import stats
+
+from components.records import Record
+from components.statistics import Interval
+from components.study.effects import Scores
+
+LEVEL = 0.95
+
+
+class Draw(NamedTuple):
+    """Identifies a run: the seed of everything before RL, and RL's seeds of tasks and of attempts."""
+
+    policy: int
+    tasks: int
+    attempts: int
+
+
+class Source(Record):
+    """A standard deviation of a run's success rate, as a share of 1. The interval holds about 95% of the time for
+    normal parts (Williams 1962), and is wide for few runs."""
+
+    sd: float
+    ci95: Interval
+
+
+class DrawSources(Record):
+    """What changes a run's success rate, by source.
+
+    `policy` is another policy to begin with, from another seed of all stages before RL; `tasks` other tasks that RL
+    draws; `attempts` other attempts at the same tasks and another order of turns in the updates. `episodes` is what
+    single test episodes explain, which is in none of the three.
+    """
+
+    policy: Source
+    tasks: Source
+    attempts: Source
+    episodes: float
+    policies: int
+    draws_of_tasks: int
+    """Of each policy."""
+    draws_of_attempts: int
+    """Of each draw of tasks."""
+    of_tasks: int
+    """Number of test tasks."""
+
+
+def draw_sources(scores: Mapping[Draw, Scores]) -> DrawSources | None:
+    """The sources for the tasks that are judged in every run. None unless there are at least two policies, each with as
+    many draws of tasks, at least two, and each of these with as many draws of attempts, at least two.
+
+    Args:
+        scores: the success by task of each run.
+    """
+    nested: dict[int, dict[int, list[Draw]]] = {}
+    for draw in sorted(scores):
+        nested.setdefault(draw.policy, {}).setdefault(draw.tasks, []).append(draw)
+    numbers = {(len(of_policy), len(draws)) for of_policy in nested.values() for draws in of_policy.values()}
+    judged = [{task for task, score in of_run.items() if score is not None} for of_run in scores.values()]
+    common = sorted(set.intersection(*judged)) if judged else []
+    if len(nested) < 2 or len(numbers) != 1 or min(min(numbers)) < 2 or len(common) < 2:
+        return None
+    A, T, (B, C) = len(nested), len(common), numbers.pop()
+    scores_ABCT = np.empty((A, B, C, T))
+    for a, b, c in product(range(A), range(B), range(C)):
+        draw = [*[*nested.values()][a].values()][b][c]
+        scores_ABCT[a, b, c] = [scores[draw][task] for task in common]
+    rates_ABC = scores_ABCT.mean(axis=3)
+    rates_AB, rates_A = rates_ABC.mean(axis=2), rates_ABC.mean(axis=(1, 2))
+    unlike_ABCT = scores_ABCT - scores_ABCT.mean(axis=2, keepdims=True) - (rates_ABC - rates_AB[:, :, None])[..., None]
+    df = {"policy": A - 1, "tasks": A * (B - 1), "attempts": A * B * (C - 1), "episodes": A * B * (C - 1) * (T - 1)}
+    mean_squares = {
+        "policy": B * C * _square_sum(rates_A - rates_A.mean()) / df["policy"],
+        "tasks": C * _square_sum(rates_AB - rates_A[:, None]) / df["tasks"],
+        "attempts": _square_sum(rates_ABC - rates_AB[:, :, None]) / df["attempts"],
+        "episodes": _square_sum(unlike_ABCT) / df["episodes"] / T,
+    }
+
+    def source(name: str, below: str, runs: int) -> Source:
+        above, rest = mean_squares[name], mean_squares[below]
+        quantiles = [stats.f.ppf(share, df[name], df[below]) for share in ((1 + LEVEL) / 2, (1 - LEVEL) / 2)]
+        low, high = (_root((above / quantile - rest) / runs) for quantile in quantiles)
+        return Source(sd=_root((above - rest) / runs), ci95=Interval(low, high))
+
+    return DrawSources(
+        policy=source("policy", "tasks", B * C),
+        tasks=source("tasks", "attempts", C),
+        attempts=source("attempts", "episodes", 1),
+        episodes=_root(mean_squares["episodes"]),
+        policies=A,
+        draws_of_tasks=B,
+        draws_of_attempts=C,
+        of_tasks=T,
+    )
+
+
+def _square_sum(values: np.ndarray) -> float:
+    return float((values**2).sum())
+
+
+def _root(variance: float) -> float:
+    """The standard deviation; 0 for an estimate below 0."""
+    return float(np.sqrt(max(0.0, variance)))
