@@ -74,7 +74,8 @@ class DistilledJudge:
         self.vlm = vlm
         self.version = version
         self.params = params
-        self.encoder = Encoder(vlm, params.model.image_cache)
+        cache = params.model.image_cache.model_copy(update={"disk_gib": 0.0, "directory": None})
+        self.encoder = Encoder(vlm, cache)  # a judge sees a screenshot once, and would fill the policy's disk cache
         self.batch = batch
         self.sampling = SamplingParams(temperature=temperature)
         self.seed = seed

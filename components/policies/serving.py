@@ -77,7 +77,7 @@ async def training_policies(
         work: a directory for the servers' logs and weights.
         gather_state: returns the model's state, or that of its adapters, if the model is sharded over processes.
         release_memory: gives back the memory that the processes of the training keep on GPUs between updates. It is
-            called before servers wake (`inference.vllm.sleeps`).
+            called before servers start, and before they wake (`inference.vllm.sleeps`).
 
     Raises:
         ServerError: vLLM does not start, cannot be used or cannot load the weights.
@@ -95,6 +95,7 @@ async def training_policies(
     served = work / SERVED
     shutil.rmtree(served, ignore_errors=True)
     numbers = itertools.count()
+    await asyncio.to_thread(release_memory)  # loading the model took more than the model takes
     async with _fleet(path, params, work, changes=True) as fleet:
         lends = params.inference.vllm.transfer == "ipc" and not vlm.has_lora
         lender = WeightLender(vlm)

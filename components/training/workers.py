@@ -28,8 +28,11 @@ T = TypeVar("T")
 R = TypeVar("R")
 P = ParamSpec("P")
 
-COLLECTIVE_TIMEOUT = timedelta(days=7)
-"""How long a rank waits in a collective call: the main process may roll out for hours between two jobs."""
+JOB_TIMEOUT = timedelta(days=7)
+"""How long a rank waits for its next job: the main process may roll out for hours between two jobs."""
+COLLECTIVE_TIMEOUT = timedelta(minutes=30)
+"""How long a rank waits for the others within a job. A rank that hangs, such as one whose GPU has a fault, then ends
+the stage, which can be continued from its checkpoint."""
 
 
 @dataclass
@@ -54,7 +57,7 @@ class Workers:
         size, rank = accelerator.num_processes, accelerator.process_index
         if size == 1:
             return cls()
-        return cls(size, rank, _group=torch.distributed.new_group(backend="gloo", timeout=COLLECTIVE_TIMEOUT))
+        return cls(size, rank, _group=torch.distributed.new_group(backend="gloo", timeout=JOB_TIMEOUT))
 
     @property
     def is_main(self) -> bool:

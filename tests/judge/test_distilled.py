@@ -9,6 +9,7 @@ from components.judge import JudgeClients, distilled, parse_verdict, rules_verdi
 from components.judge.distilled import DistilledJudge, hold_out, render, training_sample
 from components.judge.judges import DISTILLED, judge_named
 from components.model import Encoder
+from components.params import ImageCacheParams
 from components.records import Outcome, Termination, Verdict
 from tests.samples import a_task, a_trajectory, recipe
 from tests.vlm import random_vlm
@@ -42,6 +43,16 @@ def test_a_verdict_that_was_cut_off_is_unparsed():
     assert [v.trajectory_id for v in verdicts] == [t.trajectory_id for t in trajectories]
     assert {v.outcome for v in verdicts} == {Outcome.UNPARSED}
     assert all(v.tokens > 6 and v.latency_s > 0 for v in verdicts)
+
+
+def test_a_judge_fills_no_disk_cache(tmp_path):
+    """The disk is for features that are used again: those of the policy's screenshots."""
+    cache = ImageCacheParams(disk_gib=1, directory=str(tmp_path / "features"))
+    params = PARAMS.model_copy(update={"model": PARAMS.model.model_copy(update={"image_cache": cache})})
+    vlm = random_vlm()
+    vlm.freeze_vision()
+    DistilledJudge(vlm, "v", params).judge([a_trajectory(turns=1)])
+    assert not (tmp_path / "features").exists()
 
 
 def test_only_episodes_that_need_a_judge_are_judged(tmp_path, monkeypatch):

@@ -20,6 +20,7 @@ from components.params import ModelParams
 from components.policies import serving
 from components.policies.serving import server_settings
 from components.policies.vllm import Fleet, ServerError
+from components.policies.vllm import fleet as fleet_module
 from components.policies.vllm.local import LocalServer
 from components.policies.vllm.member import Server, Weights
 from tests.policies.vllm_servers import BASE, recipe
@@ -36,6 +37,7 @@ class StandIn(Server):
         self.died = asyncio.Event()
         self.dies_of: str | None = None
         self.start_error: Exception | None = None
+        self.failed_starts = 99
 
     url = property(lambda self: "http://stand-in")
     life = property(lambda self: self.number)
@@ -44,7 +46,8 @@ class StandIn(Server):
         return None
 
     async def start(self, is_healthy):
-        if self.number and self.start_error is not None:
+        if self.number and self.start_error is not None and self.failed_starts:
+            self.failed_starts -= 1
             raise self.start_error
         self.number += 1
         self.died = asyncio.Event()
@@ -176,7 +179,21 @@ def test_a_server_that_cannot_be_restarted_ends_all_waiting(error, monkeypatch, 
         with pytest.raises(ServerError, match=r"gone|does not start|CUDA"):
             await fleet.load(Path("next"))
 
+    monkeypatch.setattr(fleet_module, "RESTART_PAUSE_S", 0.01)
     run(check, monkeypatch, tmp_path)
+
+
+@pytest.mark.parametrize("error", [httpx.ReadError("gone"), ServerError("no memory is free")])
+def test_a_server_may_fail_to_start_again_once(error, monkeypatch, tmp_path, capsys):
+    async def check(fleet, server):
+        server.start_error, server.failed_starts = error, 1
+        server.died.set()
+        server.ready.clear()
+        await fleet.load(Path("next"))
+
+    monkeypatch.setattr(fleet_module, "RESTART_PAUSE_S", 0.01)
+    assert run(check, monkeypatch, tmp_path)[-2:] == ["start with next", "load next"]
+    assert f"is started once more: {error}" in capsys.readouterr().out
 
 
 def test_a_server_that_is_restarted_sleeps_when_it_is_up(monkeypatch, tmp_path):
@@ -251,7 +268,7 @@ def test_only_a_gpu_s_memory_can_be_lent():
         pass
 
 
-def test_the_trainer_gives_back_its_memory_before_a_server_wakes(tmp_path, monkeypatch):
+def test_the_trainer_gives_back_memory_before_a_server_starts_or_wakes(tmp_path, monkeypatch):
     events = []
 
     class Recorder:
@@ -263,6 +280,7 @@ def test_the_trainer_gives_back_its_memory_before_a_server_wakes(tmp_path, monke
 
     @contextlib.asynccontextmanager
     async def no_servers(*_, **__):
+        events.append("start")
         yield Recorder()
 
     monkeypatch.setattr(serving, "_fleet", no_servers)
@@ -281,4 +299,4 @@ def test_the_trainer_gives_back_its_memory_before_a_server_wakes(tmp_path, monke
                     events.append(policy.version)
 
     asyncio.run(main())
-    assert events == ["release", "load 0", "first", "sleep", "release", "load 1", "second", "sleep"]
+    assert events == ["release", "start", "release", "load 0", "first", "sleep", "release", "load 1", "second", "sleep"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import torch
 
 from components.pipeline.launch import launcher
 from components.training.objectives import objective_classes
-from components.training.workers import SINGLE_PROCESS, Workers
+from components.training.workers import COLLECTIVE_TIMEOUT, SINGLE_PROCESS, Workers
 from tests.training.workers_child import overlap, prepared, teach, weights
 
 
@@ -80,6 +81,17 @@ def test_two_overlapping_processes_take_the_steps_of_one(tmp_path):
 def test_idle_ranks_wait_in_a_group_of_their_own_and_threads_take_turns(tmp_path):
     """The default group would end after a second: on GPUs it is NCCL, whose waiting ranks keep GPU and core busy."""
     assert launched(tmp_path, "waits") == [[number, number] for number in range(101)]
+
+
+@pytest.mark.slow
+def test_a_rank_that_hangs_ends_the_launch(tmp_path):
+    """On GPUs a fault of the link or of one device lets a rank hang, and the others wait for it."""
+    assert timedelta(minutes=10) <= COLLECTIVE_TIMEOUT <= timedelta(hours=1)
+    command = launcher(2, "tests.training.workers_child", str(tmp_path / "out.json"), "hangs")
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert done.returncode != 0
+    assert "imed out" in done.stderr
+    assert not (tmp_path / "out.json").exists()
 
 
 def check_same_figures(two: dict[str, float], one: dict[str, float]) -> None:

@@ -23,6 +23,7 @@ from components.model import VLM, Encoder, Sample, scoring
 from components.model.lora import ADAPTER, merged_weights
 from components.params import ImageCacheParams, LoRAParams, OptimParams, parse
 from components.training import training_state
+from components.training import workers as workers_module
 from components.training.learner import Learner
 from components.training.objectives import WeightedSample, objective_of
 from components.training.sharding import is_sharded, shard, whole_state
@@ -234,6 +235,13 @@ def wait_and_gather(workers: Workers) -> list[list[int]]:
         return [*found, *pool.map(lambda number: workers.run(number_of_every_rank, number), range(1, 101))]
 
 
+def hang(workers: Workers) -> None:
+    """A job in which one rank does not come to what all do together."""
+    if not workers.is_main:
+        time.sleep(600)
+    torch.distributed.all_reduce(torch.ones(1))
+
+
 def adapters(learners: Replicas[Learner]) -> torch.Tensor:
     """Return the trained weights that a rollout would get now."""
     state = learners.run(Learner.gathered_weights, True) or learners.local.vlm.model.state_dict()
@@ -246,6 +254,8 @@ def main(out: Path, kind: str, *cases: str) -> None:
     scoring.MAX_LOGITS = 3 * CONFIG.vocabulary  # several chunks in a row, where one process alone has one
     if kind == "waits":
         torch.distributed.init_process_group("gloo", timeout=DEFAULT_TIMEOUT)
+    if kind == "hangs":
+        workers_module.COLLECTIVE_TIMEOUT = timedelta(seconds=20)
     workers = Workers.join(cpu=True)
     if not workers.is_main:
         return workers.serve_jobs()
@@ -253,6 +263,9 @@ def main(out: Path, kind: str, *cases: str) -> None:
         found = overlap(workers, out.with_name("model"))
     elif kind == "waits":
         found = wait_and_gather(workers)
+    elif kind == "hangs":
+        workers.run(hang)
+        found = None
     elif kind == "images":
         found = workers.run(encode_images, out.with_name("cache"))
     else:

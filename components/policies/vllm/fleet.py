@@ -41,6 +41,10 @@ DEATH_NOTICE_S = 2.0
 MAX_DEATHS = 5
 """A server that died this many times in a row, without an answer in between, is not restarted. If so many connections
 of one request break while the server lives, the stage ends."""
+MAX_STARTS = 3
+"""How often it is tried to start a server again."""
+RESTART_PAUSE_S = 20.0
+"""Pause after the first failed start; the next one is twice as long."""
 AFFINITY = 8
 """A request goes to the server with its beginning in the cache unless that one has more than this many requests more
 than the least busy one."""
@@ -287,13 +291,32 @@ class Fleet:
                 await self._awake.wait()  # until then, the trainer has the memory
                 if server.deaths > MAX_DEATHS:
                     raise ServerError(f"vLLM died {server.deaths} times in a row:\n{server.last_words()}")
-                async with _heartbeat([server]):
-                    await self._start(server)
+                await self._restart(server)
         except Exception as error:  # no code awaits this task, and requests would wait for the server for ever
             if not isinstance(error, ServerError):
                 error = ServerError(f"{server.url} cannot be started again ({error!r}): {server.last_words()}")
             self._failure = error
             self._changed.set()
+
+    async def _restart(self, server: Server) -> None:
+        """Start a server that died. It may fail while the memory of the one before is not free yet, so it is tried
+        `MAX_STARTS` times.
+
+        Raises:
+            ServerError: the last attempt failed.
+        """
+        for attempt in range(1, MAX_STARTS + 1):
+            try:
+                async with _heartbeat([server]):
+                    await self._start(server)
+            except (ServerError, httpx.TransportError) as error:
+                if attempt == MAX_STARTS:
+                    raise
+                print(f"the vLLM server at {server.url} is started once more: {error}", flush=True)
+                await server.end_life()
+                await asyncio.sleep(attempt * RESTART_PAUSE_S)
+            else:
+                return
 
     async def _wait_for_failure(self, server: Server) -> None:
         """Wait until a server dies, or hangs and is given up. A server that loads weights answers no health check."""
