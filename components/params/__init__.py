@@ -46,6 +46,7 @@ from components.params.judge import (
     TrustParams,
 )
 from components.params.learning import (
+    ENGINE_WITHOUT_EFFECT,
     EvaluationParams,
     ImageCacheParams,
     InferenceParams,
@@ -88,6 +89,7 @@ __all__ = [
     "DEFAULT_PATH",
     "ELEMENT_LISTS",
     "ELEMENT_PROTOCOLS",
+    "ENGINE_WITHOUT_EFFECT",
     "OPENWEBRL_KEYS",
     "TOLERANCES",
     "AdaptiveSampling",

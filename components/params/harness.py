@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, Field, PositiveInt
 
 from components.params.dependence import NotWith, OnlyWith
-from components.params.section import Section, Workers
+from components.params.section import NoEffect, Section, Workers
 
 TextKind = Literal["none", "elements", "elements_with_owners", "axtree", "html"]
 """`elements` lists the interactive elements with coordinates; `elements_with_owners` also says what a control belongs
@@ -203,7 +203,7 @@ class BrowserParams(Section):
     scroll_bars: bool = True
     """Draw scroll bars, which take 15 pixels of a page that can be scrolled. False hides them, for models that were
     trained on screenshots without bars."""
-    concurrency: Workers = Field(default=8, gt=0)
+    concurrency: Annotated[Workers, NoEffect] = Field(default=8, gt=0)
     """Concurrent episodes on this machine."""
     start_timeout_s: float = Field(default=60, gt=0)
     """Limit for opening the start page of an episode, all tries together, and for reading a page for a rule."""

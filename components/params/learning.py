@@ -10,7 +10,7 @@ from pydantic import Field, field_validator, model_validator
 from components.params.dependence import NotWith, OnlyWith
 from components.params.harness import SamplingParams
 from components.params.optim import DType
-from components.params.section import NoEffect, Section, Steps, Workers
+from components.params.section import NoEffect, NoEffectOf, Section, Steps, Workers
 from components.redaction import redacted
 
 EVALUATION_TIMEOUT_S = 120.0
@@ -57,7 +57,7 @@ class ModelParams(Section):
     """False freezes the vision tower in SFT and RL (OpenWebRL, section 4.2)."""
     lora: LoRAParams | None = None
     """Train adapters instead of the weights, in SFT, judge distillation and RL; null trains the weights."""
-    gradient_checkpointing: bool = False
+    gradient_checkpointing: Annotated[bool, NoEffect] = False
     """Compute activations again in the backward pass. It saves memory and takes about a third more time."""
     think_prefix: bool = False
     """True if the chat template of the base opens `<think>` itself (Qwen3-VL Thinking models)."""
@@ -91,6 +91,12 @@ ENGINE_KEYS = {
     "max_loras": "model.lora",
 }
 """Arguments of vLLM's engine that a recipe sets elsewhere (empty: nowhere), by their key there."""
+ENGINE_WITHOUT_EFFECT = frozenset(
+    "gpu_memory_utilization max_num_seqs max_num_batched_tokens enforce_eager compilation_config enable_prefix_caching "
+    "enable_chunked_prefill swap_space cpu_offload_gb block_size disable_log_stats max_cpu_loras "
+    "async_scheduling".split()
+)
+"""Arguments of vLLM's engine that change speed and memory, and results by no more than rounding."""
 
 
 class VLLMParams(Section):
@@ -118,8 +124,11 @@ class VLLMParams(Section):
     sleeps: Annotated[bool, NoEffect] = False
     """Whether the servers of RL give up their GPU memory during an update, for a trainer on the same GPU (vLLM's sleep
     mode). Without it, the memory of both must fit at once."""
-    engine: dict[str, str | int | float | bool | None] = Field(default_factory=dict)
-    """Additional engine arguments of vLLM, such as `gpu_memory_utilization`."""
+    engine: Annotated[dict[str, str | int | float | bool | None], NoEffectOf(ENGINE_WITHOUT_EFFECT)] = Field(
+        default_factory=dict
+    )
+    """Additional engine arguments of vLLM, such as `gpu_memory_utilization`. Those of speed and memory change no
+    result."""
 
     @field_validator("engine")
     @classmethod

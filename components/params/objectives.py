@@ -13,7 +13,7 @@ from typing_extensions import override
 
 from components.params.choice import Choice
 from components.params.dependence import NotWith
-from components.params.section import Rounds, Section
+from components.params.section import NoEffect, Rounds, Section
 
 
 class SampledRound(NamedTuple):
@@ -65,11 +65,11 @@ class ObjectiveParams(Section):
 class OnlineParams(ObjectiveParams):
     """An objective that updates on the log-probabilities of the policy that acted."""
 
-    max_logprob_gap: float | None = Field(default=None, gt=0)
+    max_logprob_gap: Annotated[float | None, NoEffect] = Field(default=None, gt=0)
     """Largest gap in nats between trainer and rollout on a token before the first update of an iteration. The run stops
     if the gap is larger. null follows from `model.dtype`: 1e-3 in float32; 5 in bfloat16, where the log-probabilities
     of single tokens differ by several nats."""
-    max_mean_logprob_gap: float | None = Field(default=None, gt=0)
+    max_mean_logprob_gap: Annotated[float | None, NoEffect] = Field(default=None, gt=0)
     """The same for the mean over tokens. null is 1e-4 in float32 and 0.05 in bfloat16."""
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field
 
-from components.params.section import Rounds, Section
+from components.params.section import NoEffect, Rounds, Section
 
 Decay = Annotated[float, Field(ge=0, lt=1)]
 """A decay rate of Adam."""
@@ -47,10 +47,10 @@ class OptimParams(Section):
     """Decay rates of AdamW's two moments."""
     batch_size: int = Field(gt=0)
     """Turn samples per optimiser step."""
-    micro_batch_tokens: int = Field(default=8192, gt=0)
+    micro_batch_tokens: Annotated[int, NoEffect] = Field(default=8192, gt=0)
     """Tokens of the packed rows that one forward and backward pass takes; an optimiser step adds up as many passes as
     it needs."""
-    max_packing_gap: float | None = Field(default=None, gt=0)
+    max_packing_gap: Annotated[float | None, NoEffect] = Field(default=None, gt=0)
     """Packing is used if the gap between packed and single samples is at most this on each token, in nats. null follows
     from `model.dtype`: 1e-4 in float32; in bfloat16 1 on each token and 0.05 on average."""
     warmup: float = Field(default=0.1, ge=0, le=1)

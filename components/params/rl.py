@@ -12,7 +12,7 @@ from components.params.dependence import NotIf, OnlyWith
 from components.params.harness import SamplingParams
 from components.params.objectives import MMGRPOParams, Objective
 from components.params.optim import Decay, Shuffle
-from components.params.section import Attempts, Groups, Rounds, Section, Seed, Steps
+from components.params.section import Attempts, Groups, NoEffect, Rounds, Section, Seed, Steps
 from components.params.validation import CheckpointParams, ValidationParams
 
 
@@ -160,9 +160,9 @@ class RLParams(Section):
     """The unit that an epoch shuffles; RFT has `sft.shuffle`. `trajectories` keeps the turns of an episode in one step,
     or two, where they share their history: on an H200, a trajectory of 15 turns took a fifth of the time of its turns
     one by one. `turns` mixes the steps better."""
-    micro_batch_tokens: int = Field(default=8192, gt=0)
+    micro_batch_tokens: Annotated[int, NoEffect] = Field(default=8192, gt=0)
     """Tokens of the packed rows that one forward and backward pass takes."""
-    max_packing_gap: float | None = Field(default=None, gt=0)
+    max_packing_gap: Annotated[float | None, NoEffect] = Field(default=None, gt=0)
     """As in the section `sft`."""
     validation: ValidationParams = ValidationParams()
     checkpoints: CheckpointParams = CheckpointParams()

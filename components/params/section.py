@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Annotated, Any, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -38,10 +39,24 @@ class NoEffect:
     """
 
 
+@dataclass(frozen=True)
+class NoEffectOf:
+    """Marks a field with a mapping, of which these keys do not affect results."""
+
+    keys: frozenset[str]
+
+
 def deciding(section: Section) -> dict[str, Any]:
-    """The values of a section, at any depth, without the fields that are marked `NoEffect`."""
-    fields = type(section).model_fields
-    return {name: _plain(getattr(section, name)) for name in fields if NoEffect not in fields[name].metadata}
+    """The values of a section, at any depth, without what is marked `NoEffect` or `NoEffectOf`."""
+    values: dict[str, Any] = {}
+    for name, field in type(section).model_fields.items():
+        if NoEffect in field.metadata:
+            continue
+        values[name] = _plain(getattr(section, name))
+        for mark in field.metadata:
+            if isinstance(mark, NoEffectOf):
+                values[name] = {key: value for key, value in values[name].items() if key not in mark.keys}
+    return values
 
 
 def value_at(recipe: Mapping[str, object], key: str) -> Any:

@@ -337,7 +337,20 @@ def test_limits_of_endpoints_and_places_of_work_decide_nothing() -> None:
             teacher=teacher | {"endpoint": ENDPOINT | limits},
             training__processes=8,
             rollout__executor="ray",
-            inference={"engine": "vllm", "vllm": {"servers": 4, "python": "python3", "key_variable": "KEY"}},
+            browser__concurrency=3,
+            rl__micro_batch_tokens=512,
+            rl__objective__max_logprob_gap=7,
+            sft__micro_batch_tokens=512,
+            model__gradient_checkpointing=True,
+            inference={
+                "engine": "vllm",
+                "vllm": {
+                    "servers": 4,
+                    "python": "python3",
+                    "key_variable": "KEY",
+                    "engine": {"gpu_memory_utilization": 0.5, "max_num_seqs": 8},
+                },
+            },
         )
     )
     assert deciding(plain) == deciding(moved)
@@ -373,7 +386,7 @@ def test_each_phase_of_rl_depends_on_every_key_of_rl_but_the_other_phase() -> No
     stage = yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"]["train_rl"]
     for phase, other in (("short", "long"), ("long", "short")):
         named = {key.replace("${key}", phase) for key in stage["do"]["params"]}
-        keys = {f"rl.{key}" for key in type(recipe().rl).model_fields}
+        keys = {f"rl.{key}" for key, field in type(recipe().rl).model_fields.items() if NoEffect not in field.metadata}
         assert keys - named == {f"rl.{other}"}
 
 

@@ -99,7 +99,7 @@ def train(
     audited: Callable[[Trajectory], bool] | None = None,
     min_precision: float = 0.0,
     retrain: RetrainParams | None = None,
-    seeds: Mapping[str, int] | None = None,
+    keys: Mapping[str, int] | None = None,
 ) -> tuple[TrainedPhase, dict[str, torch.Tensor]]:
     """Run a phase with two groups of four in each iteration; its result and the weights at its end.
 
@@ -114,14 +114,14 @@ def train(
         judges_batches: whether the judge gets a wave's trajectories together.
         audited: what an auditor calls a success, in rollouts and in validations; None without an auditor.
         min_precision: `judge.trust.min_precision`.
-        seeds: `rl.task_seed` and `rl.sampling_seed`.
+        keys: further keys of the section `rl`.
         retrain: `judge.distill.retrain`: a judge learns what the auditor says. `succeeds` stays the reward.
     """
     params = recipe(rl__group_size=4, rl__max_sampled_groups=2, rl__lr=1e-3, rl__temperature=0.9)
     often = {
         "checkpoints": CheckpointParams(every=checkpoints),
         "validation": ValidationParams(every=validate, tasks=len(VALIDATION)),
-        **(seeds or {}),
+        **(keys or {}),
     }
     trust = params.judge.trust.model_copy(update={"min_precision": min_precision})
     distill = params.judge.distill.model_copy(update={"retrain": retrain})

@@ -346,6 +346,30 @@ def test_what_was_learned_from_is_not_repeated_before_a_checkpoint(tmp_path, mon
     check_same(run_phase("killed"), quiet)
 
 
+def test_a_run_goes_on_with_smaller_passes_after_it_was_out_of_memory(tmp_path, monkeypatch):
+    ends_left = 20
+
+    def killed(spec: EpisodeSpec) -> Termination:
+        nonlocal ends_left
+        if not ends_left:
+            raise rl_without_pages.Killed
+        ends_left -= 1
+        return Termination.DONE
+
+    def run_phase(folder: str, tokens: int, *ends: Callable[[EpisodeSpec], Termination]) -> Left:
+        keys = {"micro_batch_tokens": tokens}
+        trained, weights = rl_without_pages.train(monkeypatch, tmp_path / folder / "state", 3, *ends, keys=keys)
+        return Left(trained.figures, weights)
+
+    quiet = run_phase("quiet", 8192)
+    with pytest.raises(rl_without_pages.Killed):
+        run_phase("killed", 8192, killed)
+    smaller = run_phase("killed", 64)
+    assert [row["loss"] for row in smaller.figures] == pytest.approx([row["loss"] for row in quiet.figures], rel=1e-3)
+    for name, weight in quiet.weights.items():
+        torch.testing.assert_close(smaller.weights[name], weight, rtol=1e-2, atol=1e-4)
+
+
 @pytest.mark.slow
 def test_verdicts_that_were_learned_from_are_not_asked_for_again(tmp_path, monkeypatch):
     """A judge that was down, or that says another thing when it is asked again, would change an update whose policy has

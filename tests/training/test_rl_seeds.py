@@ -21,7 +21,7 @@ def draws(monkeypatch: pytest.MonkeyPatch, state: Path, **seeds: int) -> Draws:
         specs.append(spec)
         return Termination.DONE
 
-    rl_without_pages.train(monkeypatch, state, 2, ends=noted, seeds=seeds)
+    rl_without_pages.train(monkeypatch, state, 2, ends=noted, keys=seeds)
     return [spec.task.task_id for spec in specs], [spec.seed for spec in specs]
 
 

@@ -10,18 +10,17 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from components.params import ENGINE_WITHOUT_EFFECT
 from components.policies.vllm.arguments import ServerSettings
 
 LOCK = Path("requirements/vllm.txt")
 EQUAL = ("dtype", "logprobs_mode", "generation_config")
 """Engine arguments that change responses."""
-WITHOUT_EFFECT = frozenset(
-    "model tokenizer served_model_name download_dir tensor_parallel_size gpu_memory_utilization max_num_seqs "
-    "max_num_batched_tokens enforce_eager compilation_config enable_prefix_caching enable_chunked_prefill swap_space "
-    "cpu_offload_gb block_size disable_log_stats enable_sleep_mode weight_transfer_config worker_extension_cls "
-    "limit_mm_per_prompt enable_lora max_loras max_cpu_loras async_scheduling seed".split()
+CHECKED_APART = frozenset(
+    "model tokenizer served_model_name download_dir tensor_parallel_size enable_sleep_mode weight_transfer_config "
+    "worker_extension_cls limit_mm_per_prompt enable_lora max_loras seed".split()
 )
-"""Engine arguments that a server may have beyond the stage's: they change speed and memory, or are checked apart."""
+"""Engine arguments that a server may have beyond the stage's, because they are checked apart or set by Waymark."""
 AT_LEAST = {"max_model_len": "agent.max_context_tokens", "max_lora_rank": "model.lora.rank"}
 """Engine arguments that limit requests, with the keys of the recipe that they follow from."""
 
@@ -107,7 +106,7 @@ def _engine(state: State, settings: ServerSettings) -> list[str]:
     differences += [
         f"it was started with the engine argument {name} = {present[name]!r}, which the recipe does not set and which "
         f"may change responses: start it without, or set it in inference.vllm.engine; {fix}"
-        for name in sorted(present.keys() - arguments.keys() - WITHOUT_EFFECT - AT_LEAST.keys())
+        for name in sorted(present.keys() - arguments.keys() - CHECKED_APART - ENGINE_WITHOUT_EFFECT - AT_LEAST.keys())
     ]
     images = (present.get("limit_mm_per_prompt") or {}).get("image", 1)
     if images < settings.max_images:
