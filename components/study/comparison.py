@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from statistics import fmean, stdev
 from typing import Literal
@@ -173,12 +174,16 @@ def variances(measured: Sequence[Measured]) -> dict[str, VarianceSources]:
 
 
 def draws(study: Study, measured: Sequence[Measured]) -> dict[str, DrawSources]:
-    """The sources of variance of a study whose arms set RL's seeds alone; none for others, or if runs are missing."""
+    """The sources of variance of a study whose arms set RL's seeds alone; none for others. An arm that is not finished
+    with every seed is left out."""
     if not study.arms or any(change.key not in RL_SEEDS for arm in study.arms for change in study.changed(arm)):
         return {}
     recipes = {run.name: run.params for run in study.runs}
+    finished = Counter(measurement.run.arm for measurement in measured)
     by_draw: dict[Draw, Measured] = {}
     for measurement in measured:
+        if finished[measurement.run.arm] < len(study.file.seeds):
+            continue
         params = recipes[measurement.run.name]
         by_draw[Draw(measurement.run.seed, params.task_seed, params.sampling_seed)] = measurement
     sources = {

@@ -11,7 +11,8 @@ layout; Searle, Casella and McCulloch 1992, "Variance Components", chapter 3). W
 
 are unbiased estimates of the three variances. MS_episodes is what single episodes explain: the mean square of the
 test tasks that runs with the same tasks of RL solve differently, divided by their number. An estimate below 0 counts
-as 0.
+as 0. With C = 1 tasks and attempts are one source, against the test tasks that runs from the same policy solve
+differently.
 """
 
 from __future__ import annotations
@@ -50,13 +51,14 @@ class DrawSources(Record):
     """What changes a run's success rate, by source.
 
     `policy` is another policy to begin with, from another seed of all stages before RL; `tasks` other tasks that RL
-    draws; `attempts` other attempts at the same tasks and another order of turns in the updates. `episodes` is what
-    single test episodes explain, which is in none of the three.
+    draws; `attempts` other attempts at the same tasks and another order of turns in the updates. It is None if each
+    draw of tasks was run once: then `tasks` is both. `episodes` is what single test episodes explain, which is in none
+    of the three.
     """
 
     policy: Source
     tasks: Source
-    attempts: Source
+    attempts: Source | None
     episodes: float
     policies: int
     draws_of_tasks: int
@@ -69,7 +71,7 @@ class DrawSources(Record):
 
 def draw_sources(scores: Mapping[Draw, Scores]) -> DrawSources | None:
     """The sources for the tasks that are judged in every run. None unless there are at least two policies, each with as
-    many draws of tasks, at least two, and each of these with as many draws of attempts, at least two.
+    many draws of tasks, at least two, and each of these with as many draws of attempts.
 
     Args:
         scores: the success by task of each run.
@@ -80,23 +82,29 @@ def draw_sources(scores: Mapping[Draw, Scores]) -> DrawSources | None:
     numbers = {(len(of_policy), len(draws)) for of_policy in nested.values() for draws in of_policy.values()}
     judged = [{task for task, score in of_run.items() if score is not None} for of_run in scores.values()]
     common = sorted(set.intersection(*judged)) if judged else []
-    if len(nested) < 2 or len(numbers) != 1 or min(min(numbers)) < 2 or len(common) < 2:
+    if len(nested) < 2 or len(numbers) != 1 or len(common) < 2:
         return None
     A, T, (B, C) = len(nested), len(common), numbers.pop()
+    if B < 2:
+        return None
     scores_ABCT = np.empty((A, B, C, T))
     for a, b, c in product(range(A), range(B), range(C)):
         draw = [*[*nested.values()][a].values()][b][c]
         scores_ABCT[a, b, c] = [scores[draw][task] for task in common]
     rates_ABC = scores_ABCT.mean(axis=3)
     rates_AB, rates_A = rates_ABC.mean(axis=2), rates_ABC.mean(axis=(1, 2))
-    unlike_ABCT = scores_ABCT - scores_ABCT.mean(axis=2, keepdims=True) - (rates_ABC - rates_AB[:, :, None])[..., None]
-    df = {"policy": A - 1, "tasks": A * (B - 1), "attempts": A * B * (C - 1), "episodes": A * B * (C - 1) * (T - 1)}
-    mean_squares = {
-        "policy": B * C * _square_sum(rates_A - rates_A.mean()) / df["policy"],
-        "tasks": C * _square_sum(rates_AB - rates_A[:, None]) / df["tasks"],
-        "attempts": _square_sum(rates_ABC - rates_AB[:, :, None]) / df["attempts"],
-        "episodes": _square_sum(unlike_ABCT) / df["episodes"] / T,
+    alike = 1 if C == 1 else 2  # the axis of the runs that have most in common
+    unlike_ABCT = scores_ABCT - scores_ABCT.mean(axis=alike, keepdims=True)
+    unlike_ABCT -= unlike_ABCT.mean(axis=3, keepdims=True)
+    df = {"policy": A - 1, "tasks": A * (B - 1), "attempts": A * B * (C - 1)}
+    df["episodes"] = df["attempts" if C > 1 else "tasks"] * (T - 1)
+    squares = {
+        "policy": B * C * _square_sum(rates_A - rates_A.mean()),
+        "tasks": C * _square_sum(rates_AB - rates_A[:, None]),
+        "attempts": _square_sum(rates_ABC - rates_AB[:, :, None]),
+        "episodes": _square_sum(unlike_ABCT) / T,
     }
+    mean_squares = {name: total / df[name] for name, total in squares.items() if df[name]}
 
     def source(name: str, below: str, runs: int) -> Source:
         above, rest = mean_squares[name], mean_squares[below]
@@ -106,8 +114,8 @@ def draw_sources(scores: Mapping[Draw, Scores]) -> DrawSources | None:
 
     return DrawSources(
         policy=source("policy", "tasks", B * C),
-        tasks=source("tasks", "attempts", C),
-        attempts=source("attempts", "episodes", 1),
+        tasks=source("tasks", "attempts" if C > 1 else "episodes", C),
+        attempts=source("attempts", "episodes", 1) if C > 1 else None,
         episodes=_root(mean_squares["episodes"]),
         policies=A,
         draws_of_tasks=B,

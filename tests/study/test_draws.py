@@ -56,7 +56,16 @@ def test_runs_that_differ_by_single_episodes_alone_have_no_other_source():
     assert (sources.policy.ci95.low, sources.tasks.ci95.low, sources.attempts.ci95.low) == (0, 0, 0)
 
 
-@pytest.mark.parametrize("shape", [(1, 2, 2), (2, 1, 2), (2, 2, 1)])
+def test_tasks_and_attempts_are_one_source_if_each_draw_of_tasks_was_run_once():
+    table = np.array([[[[1, 0, 1, 0]], [[0, 0, 1, 0]]], [[[1, 1, 1, 1]], [[1, 1, 1, 1]]]], dtype=float)
+    sources = draw_sources(scores(table))
+    assert sources.attempts is None
+    episodes = (2 * (0.375**2 + 3 * 0.125**2)) / 6 / 4  # one task differs between the runs from the first policy
+    assert sources.episodes == pytest.approx(np.sqrt(episodes))
+    assert sources.tasks.sd == pytest.approx(np.sqrt(max(0, 2 * 0.125**2 / 2 - episodes)))
+
+
+@pytest.mark.parametrize("shape", [(1, 2, 2), (2, 1, 2), (2, 1, 1)])
 def test_a_study_with_one_draw_of_a_source_has_no_sources(shape):
     assert draw_sources(scores(np.ones((*shape, 8)))) is None
 

@@ -322,7 +322,11 @@ def test_a_study_of_seeds_of_rl_says_what_success_depends_on(tmp_path, monkeypat
     assert (success.policies, success.draws_of_tasks, success.draws_of_attempts, success.of_tasks) == (3, 2, 2, 40)
     assert success.policy.sd > success.attempts.sd
     assert "What a run's success depends on" in write_page(result, tmp_path / "pages").read_text()
-    assert compare(study, measured[:-1]).draws == {}
+    assert compare(study, measured[:-1]).draws == {}, "one draw of tasks has two runs of attempts, the other has one"
+    of_two = [measurement for measurement in measured if measurement.run.arm in ("plain", "tasks")]
+    result = compare(study, of_two)
+    assert result.draws["success"].attempts is None
+    assert "RL's tasks and attempts" in write_page(result, tmp_path / "pages").read_text()
 
 
 def test_a_study_with_another_arm_has_no_draws(result):
