@@ -38,17 +38,16 @@ def require(root: Path, stages: dict[str, Stage], due: Collection[str]) -> None:
     if not {"teacher", "judge", "model", "curate"} <= raw.keys():  # not a recipe of Waymark's stages
         return
     params = load(path)
-    if params.placement.pools:  # keys and files may be on the workers alone
-        return
-    if missing := [
-        *_missing_keys(params, due),
-        *_missing_files(params, root, due),
-        *_missing_engines(params, root, due),
-        *_refused_models(params, root, due),
-    ]:
-        raise StageFailed(
-            "nothing was run, because something is missing:\n" + "\n".join(f"- {what}" for what in missing)
-        )
+    missing = [*_refused_models(params, root, due)]
+    if not params.placement.pools:  # else keys, files and environments may be on the workers alone
+        missing += [
+            *_missing_keys(params, due),
+            *_missing_files(params, root, due),
+            *_missing_engines(params, root, due),
+        ]
+    if missing:
+        lines = "\n".join(f"- {what}" for what in missing)
+        raise StageFailed(f"nothing was run, because something is missing:\n{lines}")
 
 
 def _has(values: Any, key: str) -> bool:

@@ -126,6 +126,22 @@ def test_a_model_that_vllm_would_not_serve_is_named(recipe, tmp_path):
     require(root, STAGES, {"train_sft"})
 
 
+def test_a_model_that_vllm_would_not_serve_on_other_machines_is_named(recipe):
+    """The keys and environments of the workers are not those of this machine, but the recipe's model is the same."""
+    root = recipe(
+        placement={"store": "/shared", "pools": {"train_*": "gpu"}},
+        tracking={"tracking_uri": "http://server:5000"},
+        inference={"engine": "vllm", "vllm": {"python": "/nowhere/python"}},
+    )
+    config = (ROOT / "data/base_model/config.json").read_text()
+    (root / "data/base_model/config.json").write_text(config)
+    require(root, STAGES, {*STAGES})
+    (root / "data/base_model/config.json").write_text(config.replace("8192", "2048"))
+    with pytest.raises(StageFailed, match=r"for evaluate, train_rl: agent.max_context_tokens = 4096") as raised:
+        require(root, STAGES, {*STAGES})
+    assert "/nowhere/python" not in str(raised.value)
+
+
 def test_a_key_that_dvc_needs_is_named_with_the_command_that_adds_it(recipe):
     root = recipe()
     values = yaml.safe_load((root / "params.yaml").read_text())
