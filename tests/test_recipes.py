@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from components.architecture import architecture_of
 from components.benchmarks.spec import load_benchmark
 from components.params import load, read_chain
 from components.worlds.miniwob.params import MiniWoBParams
@@ -108,6 +109,15 @@ def test_a_full_size_recipe_is_validated_during_rl(name):
     rl = load(ROOT / f"recipes/{name}.yaml").rl
     assert rl.validation.every
     assert rl.checkpoints.every % rl.validation.every == 0, "a validated policy has a checkpoint, too"
+
+
+@pytest.mark.parametrize("path", RECIPES, ids=lambda path: path.stem)
+def test_a_large_judge_that_rewards_has_servers(path):
+    """In the trainer's process a model of 4B takes 54 ms for a token of 8 answers, on an H200."""
+    params = load(path)
+    if params.model.device == "cuda" and params.judge.reward == "distilled":
+        parameters = architecture_of(params.model.judge_base).matrix_parameters
+        assert parameters < 1e9 or params.judge.distill.vllm is not None
 
 
 def test_webagent_r1_sets_no_training_task_aside():

@@ -174,6 +174,11 @@ def _of(values: Mapping[str, V], stage: str) -> V:
     return next(values[name] for name in names if name in values)
 
 
+GENERATOR_ON_GPU = {"token_s": 0.022, "row_s": 0.0043}
+"""Rates of Waymark's own generator on a GPU. It was made for small models: an H200 took 29, 54 and 166 ms for a step of
+1, 8 and 32 sequences of a model of 4B (docs/results/gpu.md)."""
+
+
 def default_rates(params: Params, device: Device) -> Rates:
     """Rates that are assumed; `assumptions` says them in words.
 

@@ -17,7 +17,7 @@ from components.params import EndpointTeacherParams, Params, ScriptedTeacherPara
 from components.plan.distilled_judge import served_judge
 from components.plan.episodes import PromptShape, TurnNumbers, prompt_shape, turn_numbers
 from components.plan.placement import Machine, sequences_of
-from components.plan.rates import Counts, Rates
+from components.plan.rates import GENERATOR_ON_GPU, Counts, Rates
 from components.plan.speeds import Speeds
 from components.records import Split
 from components.store import digest
@@ -88,7 +88,8 @@ class Setting:
             ways = 0.5 / (vllm.servers if self.has_servers and not vllm.urls else 1)
         else:
             ways = float(vllm.gpus_per_server) if self.has_servers else 1.0
-        return Speeds(self.policy, params.model, device, self.rates, ways)
+        is_measured = self.has_servers or self.rates.are_measured
+        return Speeds(self.policy, params.model, device, self.rates if is_measured else self._of_generator, ways)
 
     def training(self, architecture: Architecture) -> Speeds:
         """The speeds of the processes that train together; on a CPU they share it."""
@@ -100,7 +101,14 @@ class Setting:
         """The speeds of the distilled judge, which answers on one device of the trainer, or of one of its servers."""
         served = served_judge(self.params)
         ways = self.more.get("judge", 1.0) if served is None else float(served.gpus_per_server)
-        return Speeds(self.judge, self.params.model, self.machine.device, self.rates, ways)
+        is_measured = served is not None or (self.rates.are_measured and not self.has_servers)
+        rates = self.rates if is_measured else self._of_generator
+        return Speeds(self.judge, self.params.model, self.machine.device, rates, ways)
+
+    @property
+    def _of_generator(self) -> Rates:
+        """The rates with those of the generator in the process of a stage, where the others are of vLLM's servers."""
+        return self.rates if self.machine.device.is_cpu else self.rates.model_copy(update=GENERATOR_ON_GPU)
 
     def prompt_shape(self, stage: str) -> PromptShape:
         """The prompts of a stage's episodes, with its mean response."""
