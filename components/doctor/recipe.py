@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,6 +15,8 @@ from components.redaction import redacted
 
 if TYPE_CHECKING:
     from components.plan.hardware import Gpu
+
+MIN_SHARED_GIB = 1.0
 
 
 def recipe(path: Path) -> Check:
@@ -69,6 +72,21 @@ def fits(path: Path, devices: Sequence[Gpu]) -> list[Check]:
         place = ", ".join(gpu.name for gpu in devices) if params.model.device == "cuda" else "this machine's memory"
         return [Check("recipe fits", True, f"{params.name} in {place}, by `waymark plan`")]
     return [Check("recipe fits", False, planned.reasons[0], "`waymark plan` names changes with which it would")]
+
+
+def shared_memory(path: Path, mount: Path = Path("/dev/shm")) -> list[Check]:
+    """Whether the processes of several GPUs have the shared memory that NCCL needs, which containers limit to 64 MB.
+    Nothing for a recipe that cannot be read, or none of whose processes work together on GPUs."""
+    try:
+        params = load(path)
+    except RecipeError:
+        return []
+    together = max(params.training.processes, params.inference.vllm.gpus_per_server)
+    if params.model.device == "cpu" or together == 1 or not mount.is_dir():
+        return []
+    gib = shutil.disk_usage(mount).total / 2**30
+    fix = "start the container with --ipc=host, or with --shm-size=8g"
+    return [Check("shared memory", gib >= MIN_SHARED_GIB, f"{gib:.2f} GiB in {mount}", fix)]
 
 
 def placement(path: Path) -> list[Check]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from components.doctor.check import Check
 from components.doctor.machine import cores, disk, dvc, memory, optional, packages, python
 from components.doctor.programs import broken_worlds, chromium, headless_shell, world_programs
-from components.doctor.recipe import base_model, placement, recipe, recipe_fits
+from components.doctor.recipe import base_model, placement, recipe, recipe_fits, shared_memory
 
 LOCK = Path("requirements/cpu.txt")
 
@@ -29,6 +29,7 @@ def examine(root: Path = Path("."), lock: Path = LOCK, named: Path | None = None
         dvc(root),
         recipe(in_use),
         *recipe_fits(in_use),
+        *shared_memory(in_use),
         *placement(in_use),
         base_model(root, in_use),
         cores(),

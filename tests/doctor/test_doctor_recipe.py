@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 
-from components.doctor import recipe
+from components.doctor import Check, recipe
 from components.params import load
 from components.plan.hardware import Gpu, parse_gpus, visible_gpus
 
@@ -111,6 +112,20 @@ def test_the_doctor_names_what_placement_lacks(
     (tmp_path / "params.yaml").write_text(json.dumps(values))
     missing = [check for check in recipe.placement(tmp_path / "params.yaml") if not check.ok]
     assert [check.finding.startswith(finding or "") for check in missing] == ([] if finding is None else [True])
+
+
+def test_a_container_with_little_shared_memory_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def with_gib(gib: float) -> list[Check]:
+        usage = shutil.disk_usage(tmp_path)._replace(total=int(gib * 2**30))
+        monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
+        return recipe.shared_memory(ROOT / "recipes/openwebrl-4b.yaml", tmp_path)
+
+    [check] = with_gib(0.0625)
+    assert (check.ok, check.finding) == (False, f"0.06 GiB in {tmp_path}")
+    assert "--ipc=host" in check.fix
+    assert with_gib(8)[0].ok
+    assert recipe.shared_memory(ROOT / "recipes/one-gpu.yaml", tmp_path) == [], "it has one process on one GPU"
+    assert recipe.shared_memory(ROOT / "recipes/demo.yaml", tmp_path) == []
 
 
 def test_models_of_unknown_shape_are_not_judged(tmp_path: Path) -> None:

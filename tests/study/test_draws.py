@@ -56,7 +56,7 @@ def test_runs_that_differ_by_single_episodes_alone_have_no_other_source():
     assert (sources.policy.ci95.low, sources.tasks.ci95.low, sources.attempts.ci95.low) == (0, 0, 0)
 
 
-def test_tasks_and_attempts_are_one_source_if_each_draw_of_tasks_was_run_once():
+def test_tasks_run_once_each_are_one_source_with_the_attempts():
     table = np.array([[[[1, 0, 1, 0]], [[0, 0, 1, 0]]], [[[1, 1, 1, 1]], [[1, 1, 1, 1]]]], dtype=float)
     sources = draw_sources(scores(table))
     assert sources.attempts is None
