@@ -50,12 +50,22 @@
     }
     return false;
   };
-  const shown = (el) => el.checkVisibility({ visibilityProperty: true })
-    && (el.matches('input') || el.checkVisibility({ opacityProperty: true }));
+  // With `display: contents`, the box of an element around it says whether it is shown.
+  const holder = (el) => { for (const node of ancestors(el)) if (getComputedStyle(node).display !== 'contents') return node; return el; };
+  const shown = (el) => holder(el).checkVisibility({ visibilityProperty: true })
+    && (el.matches('input') || holder(el).checkVisibility({ opacityProperty: true }));
+  const areas = (el) => [...el.getClientRects()].filter(({ width, height }) => width > 0 && height > 0);
+
+  // The rectangles of an element; of what is in it if it has no area itself, as a link around a floated image.
+  function rectangles(el) {
+    const own = areas(el), range = document.createRange();
+    range.selectNodeContents(el);
+    return own.length ? own : [...range.getClientRects(), ...[...el.querySelectorAll('*')].slice(0, 40).flatMap(areas)];
+  }
 
   function usable(el) {
     if (!shown(el)) return false;
-    for (const box of el.getClientRects()) {
+    for (const box of rectangles(el)) {
       const [left, top] = [Math.max(box.left, 0), Math.max(box.top, 0)];
       const [right, bottom] = [Math.min(box.right, innerWidth), Math.min(box.bottom, innerHeight)];
       if (right - left < 2 || bottom - top < 2) continue;

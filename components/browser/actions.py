@@ -53,7 +53,7 @@ async def execute(session: ActingSession, call: ToolCall) -> str:
             notices.chooser = None
         return await _ACTIONS[type(arguments)](session, arguments)
     except (UnknownElementError, UnansweredError) as error:
-        return feedback.failed(call.name, error)
+        return feedback.failed(call.name, error, tab.notices.take())
     except (PlaywrightError, EnvError) as error:
         if await session.tabs.lost(tab, error):
             return feedback.succeed(f"`{call.name}` executed.", str(await closed_tab(session, tab)))
@@ -61,7 +61,7 @@ async def execute(session: ActingSession, call: ToolCall) -> str:
             raise
         if isinstance(translated := translate(error), SandboxError | ClosedError):
             raise translated from error
-        return feedback.failed(call.name, error)
+        return feedback.failed(call.name, error, tab.notices.take())
 
 
 # ---- pointer --------------------------------------------------------------------------------------------------------
@@ -111,13 +111,17 @@ async def _upload(session: ActingSession, chooser: FileChooser, tool: str, text:
         return feedback.failed(tool, error)
     session.tabs.active.notices.chooser = None
     files = {"files": [str(path) for path in paths], "backendNodeId": chooser.node}
+    is_gone = False
     async with ObservedCall(session) as observed:
         try:
             await observed.tab.cdp.send("DOM.setFileInputFiles", files)
         except PlaywrightError as error:
             if isinstance(translate(error), SandboxError | ClosedError):
                 raise
-            return feedback.failed(tool, "the input that asked for a file is gone; click again what asks for it")
+            is_gone = True
+    if is_gone:
+        reason = "the input that asked for a file is gone; click again what asks for it"
+        return feedback.failed(tool, reason, observed.effect.notices)
     chosen = ", ".join(f'"{path.name}"' for path in paths)
     return feedback.succeed(f"`{tool}` chose {chosen}.", str(observed.effect))
 
@@ -169,7 +173,7 @@ async def _goto_url(session: ActingSession, call: tools.GotoUrl) -> str:
     async with ObservedCall(session) as observed:
         response = await navigate(session, partial(observed.tab.page.goto, url))
     if response is not None and (refusal := session.refusal(response)):
-        return " ".join([feedback.failed("goto_url", refusal), *observed.effect.notices])
+        return feedback.failed("goto_url", refusal, observed.effect.notices)
     return feedback.succeed("`goto_url` executed.", observed.navigation)
 
 

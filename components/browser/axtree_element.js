@@ -2,7 +2,7 @@
 // the accessibility tree numbered (`axtree_view.js` remembers them), in Playwright's world of the element's document.
 // ARGUMENTS are percent-encoded JSON. The answer is the JSON text of an element outside of the document: `null` if the
 // element has left the page. `self` is the element itself.
-// It needs image_maps.js and unseen_fields.js.
+// It needs image_maps.js, boxless.js, unseen_fields.js and options.js.
 ({
   queryAll(root, selector) {
     const document = root.ownerDocument || root;
@@ -44,13 +44,8 @@
     }
 
     function rectangles() {
-      const rects = [...el.getClientRects()];
-      if (!rects.length && getComputedStyle(el).display === 'contents') {
-        const range = document.createRange();
-        range.selectNodeContents(el);
-        rects.push(...range.getClientRects());
-      }
-      return rects.filter((rect) => rect.width > 0 && rect.height > 0);
+      const rects = [...el.getClientRects()].filter(hasArea);
+      return rects.length ? rects : contentRects(el);
     }
 
     // Where to click: the centre if it is the element's, or else the first point of its rectangles that is. `own` is
@@ -150,11 +145,13 @@
     }
 
     function choose(text) {
-      const clean = (label) => label.replace(/\s+/g, ' ').trim();
-      const options = [...(field.options || [])], labels = options.map((option) => clean(option.label));
-      let index = labels.indexOf(clean(text));
-      if (index < 0) index = labels.findIndex((label) => label.toLowerCase() === clean(text).toLowerCase());
-      if (index < 0 || field.localName !== 'select') return { chosen: null, frozen: false };
+      if (field.localName !== 'select') return { chosen: null, frozen: false };
+      const options = [...field.options], labels = options.map(labelOf), meant = optionsNamed(options, text);
+      if (meant.length !== 1) {
+        const open = options.filter((option) => !option.hidden && !option.matches(':disabled'));
+        return { chosen: null, frozen: false, near: { names: namesNear(open, text), total: open.length, several: meant.length > 1 } };
+      }
+      const index = options.indexOf(meant[0]);
       if (field.disabled || options[index].matches(':disabled')) return { chosen: null, frozen: true };
       const selected = () => options.flatMap((option, number) => (option.selected ? [labels[number]] : []));
       if (field.multiple) options[index].selected = true;

@@ -19,6 +19,7 @@ from pydantic import BaseModel, ConfigDict
 from components.browser.axtree_view import engine
 from components.browser.devtools import PROBE_TIMEOUT_S
 from components.browser.errors import EnvError, SandboxError
+from components.browser.page_state import NearOptions
 from components.browser.playwright_errors import translate
 from components.browser.tab import Tab
 
@@ -67,7 +68,9 @@ class Choice(_Answer):
     """What `choose` did."""
 
     chosen: str | None
-    """The option's label; None if the element has no such option."""
+    """The option's label; None if the element has no such option, or several."""
+    near: NearOptions = NearOptions()
+    """What options it has instead."""
     frozen: bool
     multiple: bool = False
     """Whether the select takes several options."""

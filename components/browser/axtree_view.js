@@ -12,7 +12,7 @@
 // `waymark-view=silent`, asked of a frame's element, marks a frame that does not answer, and answers whether it is in view.
 // `waymark-view=left` answers how many elements in view the last snapshot left out; `null` if none was taken. An answer
 // is the JSON text of an element outside of the document. In this world password fields read as asterisks, and slots have
-// the box of their content, and areas of image maps have that of their shape. It needs image_maps.js.
+// the box of their content, and areas of image maps have that of their shape. It needs image_maps.js and boxless.js.
 ({
   queryAll(root, request) {
     const SMALL = 20; // a part in view with at most so many elements is walked whole: names may come from what is hidden
@@ -53,7 +53,7 @@
       wrap(Node.prototype, 'nextSibling', skip);
       wrap(HTMLSlotElement.prototype, 'assignedNodes',
         (nodes) => (world.plan ? nodes.filter((node) => !world.plan.dropped.has(node)) : nodes));
-      wrap(Element.prototype, 'getBoundingClientRect', (box, el) => (box.width || box.height ? box : isArea(el) ? boundsOf(el) : contentBox(el) || box));
+      wrap(Element.prototype, 'getBoundingClientRect', (box, el) => (box.width && box.height ? box : isArea(el) ? boundsOf(el) : contentBox(el) || box));
       wrap(Element.prototype, 'getClientRects', (rects, el) => (isArea(el) ? areaRects(el) : rects));
       // An area has no style of its own: that of its image says whether it is seen.
       wrap(Element.prototype, 'checkVisibility', (shown, el, given) => (isArea(el) ? imagesOf(el).some((image) => image.checkVisibility(...given)) : shown));
@@ -82,15 +82,20 @@
         && el.getAttribute('role')?.trim().toLowerCase() === 'textbox' && [...el.childNodes].some(isOwn));
     }
 
-    // The box of an element that has none itself: with `display: contents`, as a slot has.
+    // The box of an element that has none itself: with `display: contents`, as a slot has, or around what floats or is positioned.
     function contentBox(el) {
-      if (getComputedStyle(el).display !== 'contents') return null;
+      if (getComputedStyle(el).display !== 'contents') return lacksArea(el) ? around(contentRects(el)) : null;
       const assigned = el.localName === 'slot' ? el.assignedNodes() : [], range = document.createRange();
       const boxes = [...(assigned.length ? assigned : el.childNodes)].map((node) => {
         if (node.nodeType === 1) return node.getBoundingClientRect();
         range.selectNode(node);
         return range.getBoundingClientRect();
       }).filter((box) => box.width || box.height);
+      return around(boxes);
+    }
+
+    // The smallest box around others; null without one.
+    function around(boxes) {
       if (!boxes.length) return null;
       const [x, y] = [Math.min(...boxes.map((box) => box.left)), Math.min(...boxes.map((box) => box.top))];
       return new DOMRect(x, y, Math.max(...boxes.map((box) => box.right)) - x, Math.max(...boxes.map((box) => box.bottom)) - y);

@@ -29,6 +29,9 @@ FRAME_TIMEOUT_S = 2.0
 """A child frame that does not answer for so long is left out, with the frames in it."""
 
 
+_FUNCTIONS = ("image_maps.js", "boxless.js", "unseen_fields.js", "options.js")
+
+
 @dataclass(frozen=True)
 class Snapshot:
     """The accessible elements of a page."""
@@ -46,8 +49,8 @@ async def register(playwright: Playwright) -> None:
 
 
 def engine(path: Path) -> str:
-    """The source of a selector engine in a file, with the functions of `image_maps.js` and `unseen_fields.js`."""
-    functions = "\n".join(path.with_name(name).read_text() for name in ("image_maps.js", "unseen_fields.js"))
+    """The source of a selector engine in a file, with the functions of the files in `_FUNCTIONS`."""
+    functions = "\n".join(path.with_name(name).read_text() for name in _FUNCTIONS)
     return f"(() => {{{functions}\nreturn (\n{path.read_text()});}})()"
 
 

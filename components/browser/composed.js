@@ -1,7 +1,7 @@
 // The composed page: all that a person sees as one page, through shadow roots, slots and frames of the same origin.
 // Points and rectangles are in CSS pixels of the viewport of `document`, the outermost document that this script can read.
-// Frames of another origin are opaque: `elementAt` ends at them, and `isOpaque` tells them. It needs image_maps.js and
-// closed_roots.js, which knows the closed roots.
+// Frames of another origin are opaque: `elementAt` ends at them, and `isOpaque` tells them. It needs image_maps.js,
+// boxless.js and closed_roots.js, which knows the closed roots.
 
 const isFrame = (el) => /^(IFRAME|FRAME|OBJECT)$/.test(el.tagName);
 
@@ -103,12 +103,12 @@ function isTurned(el) {
 const toOutermost = (view, x, y) => [view.left + x * view.scaleX, view.top + y * view.scaleY];
 const fromOutermost = (view, x, y) => [(x - view.left) / view.scaleX, (y - view.top) / view.scaleY];
 
-// The client rectangles of an element as [left, top, right, bottom], cut to what can be seen of its document.
+// The client rectangles of an element, or of the content that stands for it, as [left, top, right, bottom], cut to what can be seen of its document.
 function* rectsOf(el) {
   const view = viewOf(el.ownerDocument);
   if (!view) return;
   const [left, top, right, bottom] = view.clip;
-  for (const rect of isArea(el) ? areaRects(el) : el.getClientRects()) {
+  for (const rect of isArea(el) ? areaRects(el) : lacksArea(el) ? contentRects(el) : el.getClientRects()) {
     const [from, to] = [toOutermost(view, rect.left, rect.top), toOutermost(view, rect.right, rect.bottom)];
     yield [Math.max(from[0], left), Math.max(from[1], top), Math.min(to[0], right), Math.min(to[1], bottom)];
   }

@@ -1,6 +1,6 @@
 // What an element is to a person: its role, name, value and state as the element list words them. Only what can be seen or
 // is announced counts (computed style, ARIA), and whether what is drawn like a control listens; never data-* attributes or class
-// names. It needs composed.js and listeners.js.
+// names. It needs composed.js, options.js and listeners.js.
 
 const ATOMIC = new Set(['button', 'link', 'tab', 'option', 'checkbox', 'radio', 'menuitem', 'slider', 'select']);
 const ARIA = {
@@ -320,8 +320,9 @@ function wordsOf(el, role, focus, { details, surface, owner }) {
 // The options of a select that opens a list of its own, the first of them. The value is the one that is selected.
 function optionsOf(el) {
   if (el.tagName !== 'SELECT') return '';
-  const options = [...el.options].filter((option) => !option.hidden && !option.matches(':disabled')), shown = options.slice(0, LISTED_OPTIONS);
-  const labels = shown.map(({ label }) => clean(label).replace(/\|/g, '/')).map((label) => (label.length > 40 ? label.slice(0, 37) + '...' : label));
-  const left = options.length - shown.length;
+  const options = [...el.options].filter((option) => !option.hidden && !option.matches(':disabled'));
+  const names = namesOf(options).slice(0, LISTED_OPTIONS).map((name) => name.replace(/\|/g, '/'));
+  const labels = names.map((label) => (label.length > 40 ? label.slice(0, 37) + '...' : label));
+  const left = options.length - labels.length;
   return options.length ? `options "${[...labels, ...(left ? [`${left} more`] : [])].join(' | ').replace(/"/g, "'")}"` : '';
 }

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Protocol, TypeVar
 
+from playwright.async_api import Error as PlaywrightError
 from playwright.async_api import Response
 from playwright.async_api import TimeoutError as PlaywrightTimeoutError
 
@@ -16,6 +19,10 @@ from components.browser.page_state import Mark, PageState, Turned
 from components.browser.tab import Tab
 from components.browser.tabs import EpisodeTabs, PageSession
 
+DOWNLOAD_NOTICE_S = 1.0
+"""How long the report of a download is awaited after the navigation that became one has failed."""
+_DOWNLOAD = "Download is starting"
+"""What Playwright says of a navigation that became a download."""
 AnyResponse = TypeVar("AnyResponse", bound=Response | None)
 
 
@@ -92,6 +99,7 @@ class ObservedCall:
             self.effect = await closed_tab(self._session, self.tab)
             return
         moved = after.url != self._url or self.tab.documents != self._documents
+        refusal = [feedback.not_sent(after.refusal.element, after.refusal.message)] if after.refusal else []
         tabs = self._session.tabs
         changes = await tabs.update(may_open=self._may_open)
         self.effect = Effect(
@@ -101,7 +109,8 @@ class ObservedCall:
             now_active=_name(tabs) if changes.closed_active else "",
             changed=after.changed,
             unwatched=after.unwatched,
-            notices=(*self.tab.notices.take(), *changes.notices),
+            loading=after.loading,
+            notices=(*self.tab.notices.take(), *refusal, *changes.notices),
         )
         self.url, self.wheel = after.url, after.wheel
         self.state = after.toggled or (feedback.FOCUSED if after.field else "")
@@ -110,7 +119,7 @@ class ObservedCall:
     def navigation(self) -> str:
         """What a call has done that leads to another page, whether or not its address is another one."""
         landed = f"Page navigated to {self.url}." if self.url else ""
-        others = str(replace(self.effect, navigated_to=None, changed=False, notices=()))
+        others = str(replace(self.effect, navigated_to=None, changed=False, loading=0, notices=()))
         return " ".join(note for note in (landed, *self.effect.notices, others) if note)
 
 
@@ -161,3 +170,15 @@ async def navigate(session: ActingSession, navigation: Callable[..., Awaitable[A
         if url is None:
             raise
         raise UnansweredError(f"{url} did not answer within {limit_s:.0f} s") from error
+    except PlaywrightError as error:
+        if _DOWNLOAD in error.message:
+            await _noted_download(tab)
+        raise
+
+
+async def _noted_download(tab: Tab) -> None:
+    """Wait until the tab has noted the download that a navigation became: its event follows the failure."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(DOWNLOAD_NOTICE_S):
+            while not tab.notices.has_download:
+                await asyncio.sleep(0.01)

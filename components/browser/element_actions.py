@@ -21,7 +21,7 @@ from components.browser.focused_frame import focused_element
 from components.browser.held_keys import held
 from components.browser.keys import is_typed, normalise_keys
 from components.browser.tab import Tab
-from components.browser.writing import ONE_LINE, TYPED_KEY_BY_KEY, content, enter, taken_text
+from components.browser.writing import ONE_LINE, TYPED_KEY_BY_KEY, content, enter, no_option, taken_text
 
 DRAWING_LOOKS, DRAWING_S = 5, 0.05
 """An editor may draw its text after the keys: it is looked at so often, and so many seconds apart."""
@@ -76,7 +76,7 @@ async def _write_element(session: ActingSession, call: tools.WriteElement) -> st
             else:
                 written = await _write_field(observed.tab, element, field, call)
         except ValueError as error:
-            return feedback.failed("write_element", error)
+            raise UnknownElementError(str(error)) from error
         if call.submit:
             await observed.tab.page.keyboard.press("Enter")
     target = written.editor or observed.target or Element("field")
@@ -171,8 +171,8 @@ async def _select_option(session: ActingSession, call: tools.SelectOption) -> st
         if choice.frozen:
             raise UnknownElementError(f"element {call.element}, or this option of it, is disabled")
         if choice.chosen is None:
-            option = " ".join(call.option.split())
-            raise UnknownElementError(f'element {call.element} has no option "{option[:60]}"')
+            reason = no_option(call.option, choice.near, session.names_options)
+            raise UnknownElementError(f"element {call.element} {reason}")
     effect = observed.effect
     return feedback.choose(
         choice.chosen, choice.selected, choice.multiple, choice.kept or bool(effect.navigated_to), effect

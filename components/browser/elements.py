@@ -20,16 +20,19 @@ if TYPE_CHECKING:
 _HERE = Path(__file__).parent
 _LIST = (
     "image_maps.js",
+    "boxless.js",
     "closed_roots.js",
     "composed.js",
     "survey.js",
+    "options.js",
     "controls.js",
     "listeners.js",
     "owners.js",
     "hits.js",
     "elements.js",
 )
-_PROBE = (*_LIST, "unseen_fields.js", "fields.js", "page_changes.js", "waiting.js", "wheel.js", "probe.js")
+_FIELDS = ("unseen_fields.js", "fields.js", "page_changes.js", "waiting.js", "wheel.js")
+_PROBE = (*_LIST, *_FIELDS, "probe.js")
 _LINE = pattern(
     r'^- (?P<role>[a-z]+)(?: "(?P<name>[^"]*)")?(?: of "(?P<owner>[^"]*)")?'
     r'(?: value "(?P<value>[^"]*)")?(?: options "(?P<options>[^"]*)")?'
@@ -116,7 +119,7 @@ def question(request: dict) -> str:
 
 def list_sources() -> str:
     """The JavaScript functions of the element list, of focused fields and of scrolling, for a script of our own."""
-    return _sources(*_LIST, "unseen_fields.js", "fields.js", "page_changes.js", "waiting.js", "wheel.js")
+    return _sources(*_LIST, *_FIELDS)
 
 
 @cache

@@ -49,6 +49,8 @@ class Effect:
     """Whether something visible on the page changed."""
     unwatched: tuple[str, ...] = ()
     """Parts of the page in view of which this is not known."""
+    loading: int = 0
+    """Number of requests that the call caused and that are not answered yet."""
     notices: tuple[str, ...] = ()
     """Sentences about dialogs, downloads and file choosers (`notices`)."""
 
@@ -62,7 +64,15 @@ class Effect:
             parts.append(f"The tab was closed. Tab {self.now_active} is active.")
         if self.changed and not parts:
             parts.append(CHANGED)
-        return " ".join(parts)
+        return " ".join([*parts, *self.still_loading])
+
+    @property
+    def still_loading(self) -> tuple[str, ...]:
+        """The sentence on unanswered requests; empty if there are none, or another page or tab is shown."""
+        if not self.loading or self.navigated_to or self.new_tab is not None or self.now_active:
+            return ()
+        requests = "1 request is" if self.loading == 1 else f"{self.loading} requests are"
+        return (f"The page is still loading: {requests} unanswered.",)
 
 
 def succeed(text: str, *notes: str) -> str:
@@ -70,11 +80,12 @@ def succeed(text: str, *notes: str) -> str:
     return _on_one_line(" ".join(["Succeed:", text, *[note for note in notes if note]]))
 
 
-def failed(tool: str, reason: object) -> str:
-    """A `Failed:` line with the first line of the reason."""
+def failed(tool: str, reason: object, notices: Sequence[str] = ()) -> str:
+    """A `Failed:` line with the first line of the reason, and what happened nevertheless."""
     lines = str(reason).strip().splitlines() or ["no reason given"]
     reason = lines[0].strip()
-    return f"Failed: `{tool}` execution failed: {reason[:MAX_TEXT]}" + ("" if reason.endswith(".") else ".")
+    line = f"Failed: `{tool}` execution failed: {reason[:MAX_TEXT]}" + ("" if reason.endswith(".") else ".")
+    return _on_one_line(" ".join([line, *notices]))
 
 
 def refused(tool: str) -> str:
@@ -86,8 +97,10 @@ def click(target: Element | None, point: tuple[int, int], effect: Effect, state:
     """A click: its target, point and effect."""
     what = f"on {target} " if target else ""
     state_note = f"{state.capitalize()}." if state else ""
-    note = str(replace(effect, changed=False)) or state_note or str(effect) or _no_effect(effect)
-    return succeed(f"`click` {what}at {point} executed.", _clamped(clamped), note)
+    answered = replace(effect, loading=0)
+    note = str(replace(answered, changed=False)) or state_note or str(answered)
+    waits = effect.still_loading or ((_no_effect(effect),) if not note else ())
+    return succeed(f"`click` {what}at {point} executed.", _clamped(clamped), note, *waits)
 
 
 def hover(target: Element | None, point: tuple[int, int], effect: Effect, clamped: bool) -> str:
@@ -151,6 +164,12 @@ def scroll(
 def stepped(before: str, after: str) -> str:
     """What is noted of a scroll that changed the number field under the cursor."""
     return f'Note: the wheel changed the focused number field from "{_cut(before)}" to "{_cut(after)}".'
+
+
+def not_sent(field: Element, message: str) -> str:
+    """What is noted of a form that the browser did not send, because a field is invalid."""
+    name = f'"{field.name}": ' if field.name else ""
+    return f"The form was not sent: {name}{_cut(message).rstrip('.')}."
 
 
 def done(answer: str) -> str:

@@ -1,6 +1,6 @@
 // The focused field: what it is (`focus`), and what `write` does inside of the page: remember it (`hold`) and read it
 // again (`written`), select its content (`clear`), give it a text (`paste`), choose its options (`choose`), or set a value that people pick (`set`).
-// It needs composed.js, elements.js, unseen_fields.js and `describe` of probe.js.
+// It needs composed.js, elements.js, unseen_fields.js, options.js and `describe` of probe.js.
 
 const MAX_OPTIONS = 30;
 const TAKES_NO_TEXT = /^(button|submit|reset|image|checkbox|radio|file|hidden|range|color)$/;
@@ -14,7 +14,6 @@ const isCode = (el) => !el.spellcheck && getComputedStyle(el).whiteSpace.startsW
 
 const rawValue = (el, hidden) => (hidden || el.editContext ? null : el.isContentEditable ? el.innerText.replace(/\n$/, '') : el.value);
 
-const labelOf = (option) => clean(option.label);
 const choosable = (el) => [...el.options].filter((option) => !option.hidden && !option.matches(':disabled'));
 
 function focused(el = deepFocus()) {
@@ -25,7 +24,7 @@ function focused(el = deepFocus()) {
   const options = select ? choosable(el) : [];
   return { ...describe(el), editable: open && !closed, frozen: (open || !!picked) && closed,
     select, multiple: select && el.multiple, expanded: select && el.matches(':open'), picked, file: el.type === 'file',
-    options: options.slice(0, MAX_OPTIONS).map((option) => labelOf(option).slice(0, 60)), options_left: Math.max(0, options.length - MAX_OPTIONS),
+    options: namesOf(options).slice(0, MAX_OPTIONS).map((name) => name.slice(0, 60)), options_left: Math.max(0, options.length - MAX_OPTIONS),
     editor, code: editor && (hidden || !!el.editContext || isCode(el)), lines: editor || el.tagName === 'TEXTAREA',
     sends: /^(send|search|go|done|next)$/.test(el.enterKeyHint || ''),
     value: open ? rawValue(el, hidden) : null, secret: el.type === 'password' };
@@ -72,14 +71,14 @@ function tell(el) {
 
 const selectedOf = (el) => [...el.selectedOptions].map(labelOf);
 
-// Chooses the options of a <select> by their labels, or by their values; `keep` leaves the present choice of several.
+// Chooses the options of a <select> by their names, or by their values; `keep` leaves the present choice of several.
 function choose({ texts, keep }) {
-  const el = deepFocus(), open = choosable(el);
-  const find = (text) => open.find((option) => labelOf(option) === clean(text))
-    || open.find((option) => labelOf(option).toLowerCase() === clean(text).toLowerCase()) || open.find(({ value }) => value === clean(text));
-  const chosen = texts.map(find);
-  const missing = texts.filter((_, index) => !chosen[index]);
-  if (missing.length) return { missing };
+  const el = deepFocus(), open = choosable(el), meant = texts.map((text) => optionsNamed(open, text));
+  const missing = texts.filter((_, index) => meant[index].length !== 1);
+  if (missing.length) {
+    return { missing, near: { names: namesNear(open, missing[0]), total: open.length, several: optionsNamed(open, missing[0]).length > 1 } };
+  }
+  const chosen = meant.flat();
   if (!el.multiple) el.value = chosen[0].value;
   else if (!keep) for (const option of el.options) option.selected = false;
   for (const option of chosen) option.selected = true;

@@ -19,7 +19,10 @@ _STREAMS = ("text/event-stream", "application/x-ndjson", "multipart/x-mixed-repl
 _POLLS = 2
 """A request that was repeated so often while no call ran is a poll, which is not awaited."""
 _LONG_POLL_S = 2.0
-"""A request that took longer counts like a repetition, whatever its query was, and like a poll if no call ran."""
+"""A request that took longer counts like a repetition, whatever its query was: like a poll if no call ran when it
+began, and else until the next call, because it may be the slow answer to what the call did."""
+_AT_ONCE_S = 0.1
+"""A request that took so long and is repeated so soon after its answer is a poll, if it began before the call."""
 _MESSAGE_S = 1.0
 """How long a message to a socket is awaited. After it no answer is expected."""
 
@@ -34,11 +37,18 @@ class NetworkActivity:
     def __init__(self) -> None:
         self.requests = 0
         """Number of requests so far."""
-        self.is_idle = False
+        self._is_idle = False
         """Whether no call runs, so that what is requested now is the page's own routine."""
+        self._before_call = 0
+        """Number of requests when the last call began."""
         self._loading: dict[Request | WebSocket, int] = {}
-        self._begun: dict[Request, float] = {}
+        self._begun: dict[Request, tuple[float, bool]] = {}
+        """When a request that is loading began, and whether no call ran then."""
         self._routine: Counter[str | WebSocket] = Counter()
+        self._long: Counter[str] = Counter()
+        """The long requests that began and ended while the last call ran."""
+        self._polled: dict[str, float] = {}
+        """When a long request was answered that had begun before the last call."""
         self._answers: list[tuple[int, float]] = []
         self._changed = asyncio.Event()
 
@@ -50,9 +60,24 @@ class NetworkActivity:
         page.on("requestfailed", errors.guarded(self._on_request_ended))
         page.on("websocket", errors.guarded(partial(self._on_socket, errors)))
 
+    def begin_call(self) -> None:
+        """A call begins: what is requested from now on may be its effect."""
+        self._is_idle = False
+        self._before_call = self.requests
+        self._long.clear()
+        self._polled.clear()
+
+    def end_call(self) -> None:
+        """The call has ended, and what it caused was awaited."""
+        self._is_idle = True
+
     def is_loading(self, since: int) -> bool:
         """Whether a request after request number `since` is still loading."""
-        return any(number > since for number in self._loading.values())
+        return self.unanswered(since) > 0
+
+    def unanswered(self, since: int) -> int:
+        """Number of awaited requests after request number `since` that are still loading."""
+        return sum(number > since for number in self._loading.values())
 
     def answered(self, since: int) -> float | None:
         """The monotonic time at which the last request after request number `since` was answered; None if none was."""
@@ -73,34 +98,56 @@ class NetworkActivity:
         }
         self._begun = {request: when for request, when in self._begun.items() if request in self._loading}
         self._answers = []
-        self._routine.clear()
+        for counts in (self._routine, self._long, self._polled):
+            counts.clear()
         self._changed.set()
 
     def _on_request(self, request: Request) -> None:
         self.requests += 1
         if request.resource_type not in _AWAITED_TYPES:
             return
-        if request.resource_type in ("xhr", "fetch"):
-            key = _key(request)
-            if self.is_idle:
-                self._routine[key] += 1
-            if self._routine[key] >= _POLLS or self._routine[_endpoint(request)] >= _POLLS:
-                return
+        if request.resource_type in ("xhr", "fetch") and self._is_routine(request):
+            return
         self._loading[request] = self.requests
-        self._begun[request] = time.monotonic()
+        self._begun[request] = time.monotonic(), self._is_idle
+
+    def _is_routine(self, request: Request) -> bool:
+        """Whether a request of a script is a poll."""
+        key, endpoint = _key(request), _endpoint(request)
+        if self._is_idle:
+            self._routine[key] += 1
+        if time.monotonic() - self._polled.get(_message(request), float("-inf")) < _AT_ONCE_S:
+            self._routine[endpoint] += _POLLS
+        return self._routine[key] >= _POLLS or self._routine[endpoint] + self._long[endpoint] >= _POLLS
 
     def _on_response(self, response: Response) -> None:
-        if response.request in self._loading and response.headers.get("content-type", "").startswith(_STREAMS):
-            self._on_request_ended(response.request)
+        request = response.request
+        if request not in self._loading:
+            return
+        if response.headers.get("content-type", "").startswith(_STREAMS):
+            self._on_request_ended(request)
+        else:
+            self._note_polled(request, self._loading[request])
 
     def _on_request_ended(self, request: Request) -> None:
         number = self._loading.pop(request, None)
         if number is None:
             return
         now = time.monotonic()
-        if now - self._begun.pop(request, now) > _LONG_POLL_S:
-            self._routine[_endpoint(request)] += _POLLS if self.is_idle else 1
+        self._note_polled(request, number)
+        began, was_idle = self._begun.pop(request, (now, False))
+        if now - began > _LONG_POLL_S and was_idle:
+            self._routine[_endpoint(request)] += _POLLS
+        elif now - began > _LONG_POLL_S and number > self._before_call and not self._is_idle:
+            self._long[_endpoint(request)] += 1
         self._keep_answer(number, now)
+
+    def _note_polled(self, request: Request, number: int) -> None:
+        """A long request that was no effect of the call that runs is answered: it may be repeated at once."""
+        now = time.monotonic()
+        is_own = number > self._before_call and not self._is_idle
+        if now - self._begun.get(request, (now, False))[0] > _LONG_POLL_S and not is_own:
+            self._polled[_message(request)] = now
 
     def _on_socket(self, errors: ListenerErrors, socket: WebSocket) -> None:
         socket.on("framesent", errors.guarded(lambda _: self._on_message_sent(socket)))
@@ -108,7 +155,7 @@ class NetworkActivity:
         socket.on("close", errors.guarded(self._on_message_received))
 
     def _on_message_sent(self, socket: WebSocket) -> None:
-        if self.is_idle or socket in self._loading or self._routine[socket] >= _POLLS:
+        if self._is_idle or socket in self._loading or self._routine[socket] >= _POLLS:
             return
         self.requests += 1
         self._loading[socket] = self.requests
@@ -134,6 +181,11 @@ class NetworkActivity:
 def _key(request: Request) -> str:
     """What makes two requests the same."""
     return f"{request.method} {request.url} {request.post_data_buffer!r}"
+
+
+def _message(request: Request) -> str:
+    """Method and address without the query, and what is sent."""
+    return f"{_endpoint(request)} {request.post_data_buffer!r}"
 
 
 def _endpoint(request: Request) -> str:

@@ -60,7 +60,9 @@ class Notices:
             with contextlib.suppress(PlaywrightError):  # the page may be closed already
                 await dialog.dismiss()
             return
-        if dialog.type != "beforeunload":
+        if dialog.type == "beforeunload":
+            self.note("leaving", "The page warned that changes may be lost; it was left.")
+        else:
             answer = f'answered "{_shortened(dialog.default_value)}"' if dialog.type == "prompt" else "confirmed"
             self.note("dialog", f'A dialog ({dialog.type}) said "{_shortened(dialog.message)}" and was {answer}.')
         with contextlib.suppress(PlaywrightError):  # the page may be closed already

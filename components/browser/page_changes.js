@@ -1,5 +1,5 @@
 // Watches the page: what changed since the mark of a call, in the document, its shadow roots and the frames whose
-// documents can be read. It needs composed.js.
+// documents can be read. It needs composed.js and boxless.js.
 
 const MEMORY = Symbol.for('waymark');
 const MUTATIONS = { subtree: true, childList: true, attributes: true, characterData: true };
@@ -16,6 +16,7 @@ function memory() {
   const state = { document, changes: 0, changed: 0, outside: 0, effects: 0, scrolls: 0, scrolled: 0, typed: 0, clicked: 0, moved: 0, target: null,
     focus: null, wheel: null, before: null,
     responses: [], scripted: 0,
+    commander: null, refusals: new Map(),
     walked: -1, roots: new Set() };
   Object.defineProperty(window, MEMORY, { value: state, enumerable: false, configurable: true });
   state.observer = new MutationObserver((records) => onMutations(state, records));
@@ -53,10 +54,24 @@ function watchRoots(state) {
 function listen(state, root) {
   const on = (event, react) => root.addEventListener(event, react, { capture: true, passive: true });
   on('scroll', () => { state.scrolls += 1; state.scrolled = performance.now(); });
+  // a script may check fields while they are clicked or typed into: that sends no form
+  on('invalid', (event) => { if (state.commander && state.commander !== event.target) state.refusals.set(event.target, event); });
   if (root.host && root.mode === 'open') return; // the document hears the other events of its open shadow roots
-  on('input', () => { state.typed = performance.now(); });
-  on('keydown', ({ key }) => { if (key === 'Enter') state.typed = performance.now(); });
-  on('click', (event) => { if (isCommand(event.composedPath()[0])) state.clicked = performance.now(); });
+  on('input', () => { state.typed = performance.now(); state.commander = null; });
+  on('keydown', ({ key }) => { if (key === 'Enter') { state.typed = performance.now(); state.commander = root; } });
+  on('keyup', ({ key }) => { if (key !== 'Enter') state.commander = null; });
+  on('click', (event) => {
+    [state.commander] = event.composedPath();
+    if (isCommand(state.commander)) state.clicked = performance.now();
+  });
+}
+
+// The field because of which the browser did not send a form since the mark: it has focused the first invalid one and says
+// why in a bubble, which no screenshot shows. Null if there is none, or if the page handles its invalid fields itself.
+function refusal(state) {
+  const el = innermostFocus(), event = state.refusals.get(el);
+  if (!event || event.defaultPrevented || !el.matches(':invalid')) return null;
+  return { ...describe(el), message: clean(el.validationMessage || '') };
 }
 
 // Whether a click on an element is expected to have an effect on the rest of the page.
@@ -85,7 +100,7 @@ function isShown(node) {
   const el = node?.nodeType === 1 ? node : node?.parentElement || node?.host || node?.parentNode?.host;
   if (!el) return !!node;
   const frame = frameAround(el.ownerDocument);
-  return el.checkVisibility() && (!frame || isShown(frame));
+  return (el.checkVisibility() || holderOf(el) !== el && holderOf(el).checkVisibility()) && (!frame || isShown(frame));
 }
 
 // A change that no mutation tells: count it as one.
@@ -109,7 +124,13 @@ function snapshot(state) {
       controls.push([el, valueNow(el)]);
     }
   }
-  return { controls, scrolls: state.scrolls, grid: grid(state), style: styleOf(state.target) };
+  return { controls, scrolls: state.scrolls, grid: grid(state), style: styleOf(state.target), theme: themeOf(state) };
+}
+
+// How the whole page is coloured, which a data attribute may change; null if that changes by itself.
+function themeOf(state) {
+  const { body } = document, moving = animations(state).filter(isEndless).map((animation) => animation.effect.target);
+  return body && !moving.some((target) => within(body, target)) ? styleOf(body) : null;
 }
 
 // The elements at points spread over the view, as many as can be found in a short time: on a page with thousands of
@@ -142,6 +163,7 @@ function differs(state, before, hovered) {
     || !!el.name && el.type === 'radio' && [focus, state.focus, toggle].some((other) => other?.type === 'radio' && other.name === el.name);
   return before.scrolls !== state.scrolls
     || before.controls.some(([el, value]) => el.isConnected && !isOwn(el) && isShown(el) && valueNow(el) !== value)
+    || before.theme !== null && ![null, before.theme].includes(themeOf(state))
     || hovered && state.target?.isConnected && before.style !== styleOf(state.target)
     || grid(state).some((el, index) => el && before.grid[index] && el !== before.grid[index]);
 }

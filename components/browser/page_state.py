@@ -52,6 +52,13 @@ class Described(Answer):
         return Element(self.tag, self.role, self.name)
 
 
+class Refusal(Described):
+    """A field that kept the browser from sending a form."""
+
+    message: Text
+    """What the browser says is wrong with it."""
+
+
 class Focus(Described):
     """The focused element."""
 
@@ -94,11 +101,24 @@ class Focused(Answer):
     """The focused element, before `clear`; None if the document itself has the focus."""
 
 
+class NearOptions(Answer):
+    """What options a `<select>` has, for a text that means none of them or several."""
+
+    names: tuple[Text, ...] = ()
+    """Labels, with the group where labels repeat: all if they are short, or else those nearest to the text."""
+    total: int = 0
+    """Number of options that can be chosen."""
+    several: Flag = False
+    """Whether the text means several options, in different groups."""
+
+
 class Chosen(Answer):
     """The answer to `choose`."""
 
     missing: tuple[Text, ...] = ()
     """The texts that are no option of the focused `<select>`. If there are any, nothing was chosen."""
+    near: NearOptions = NearOptions()
+    """The options near to the first of them."""
     requested: tuple[Text, ...] = ()
     """The labels of the options that were selected."""
     selected: tuple[Text, ...] | None = None
@@ -222,8 +242,12 @@ class PageState(Focused):
     """Whether something visible changed since the mark."""
     unwatched: tuple[str, ...] = ()
     """What was in view and may have changed without being watched; empty if something else changed."""
+    loading: int = 0
+    """Number of requests of the call that were not answered when the longest wait was over."""
     wheel: Turned | None = None
     """What the wheel did since the mark; None if it was not turned."""
+    refusal: Refusal | None = None
+    """Why a form was not sent since the mark; None if no field kept it."""
     calm: float = 0.0
     """Milliseconds since the last visible change."""
     elements: Text | None = None

@@ -172,7 +172,8 @@ function onInput(event) {
   if (!el || /^(checkbox|radio)$/.test(el.type) || el.tagName === 'BUTTON') return;
   if (el.type === 'file') return void say({ kind: 'file', ...lookAtWithoutItems(el) });
   if (el.tagName === 'SELECT') {
-    const texts = [...el.selectedOptions].map(labelOf);
+    const open = choosable(el), names = namesOf(open);
+    const texts = [...el.selectedOptions].map((option) => names[open.indexOf(option)] ?? labelOf(option));
     return void say({ kind: 'choose', text: texts.join('\n'), ...lookAtWithoutItems(el) });
   }
   const isSlider = el.type === 'range' || el.type === 'color', root = el.isContentEditable ? hostOf(el) : el;

@@ -54,6 +54,8 @@ function mark({ at, live }) {
   state.target = at ? target(at) : null;
   state.focus = innermostFocus();
   state.wheel = null;
+  state.commander = null;
+  state.refusals.clear();
   state.before = live ? { ...snapshot(state), loading: new Set(loadingSigns(state)) } : null;
   return { url: location.href, changes: state.changes, effects: state.effects, target: describe(state.target),
     ...(live ? opaqueParts(state) : {}) };
@@ -66,7 +68,7 @@ async function look(request) {
   const wheel = turned(state);
   const changed = effects !== null && (state.effects !== effects || !!state.before && differs(state, state.before, hovered));
   return { url: location.href, title: document.title, toggled: toggled(state.target), focus: focused(), field: fieldFocused(state),
-    changed, wheel, calm: performance.now() - state.changed, elements: elements ? elementList({ ...request, parts: null }) : null,
+    changed, wheel, refusal: refusal(state), calm: performance.now() - state.changed, elements: elements ? elementList({ ...request, parts: null }) : null,
     frames: elements && framesShown.length ? partsWanted() : [],
     ...(tree ? { beyond: screensBeyond(), editors: hasEditors() } : {}) };
 }

@@ -2,7 +2,7 @@
 // in the order of the tree. On a larger page, long lists of children are read around their part in view, and subtrees whose
 // box is out of view are left. If CROWDED elements were read, all others are left, as in a drawing of many points. What was
 // left is read in the time that remains, and where a hit test meets it, because content may be drawn far from its parent's
-// box. It needs composed.js.
+// box. It needs composed.js, boxless.js and hits.js.
 
 const LARGE = 10000; // elements
 const CROWDED = 12000; // elements
@@ -68,7 +68,7 @@ class Survey {
   enter(el) {
     if (this.read.has(el)) return null;
     this.read.add(el);
-    const box = placeIn(el), isInView = !!box && box.isInView;
+    const box = placeIn(el), isInView = !!box && box.isInView || lacksArea(el) && !!partInView(el);
     this.visit(el, isInView);
     const children = childrenOf(el);
     if (!children.length || isFrame(el) && !isVisible(el)) return null; // hit tests do not tell that a frame is transparent
@@ -80,7 +80,7 @@ class Survey {
   }
 }
 
-const isVisible = (el) => drawnAs(el).some((node) => node.checkVisibility({ checkOpacity: true, checkVisibilityCSS: true }));
+const isVisible = (el) => drawnAs(el).some((node) => holderOf(node).checkVisibility({ checkOpacity: true, checkVisibilityCSS: true }));
 
 const rangeOf = (children) => ({ children, next: 0, end: children.length, isNear: false });
 

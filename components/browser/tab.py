@@ -140,7 +140,7 @@ class Tab:
             live: remember also what changes without a change of the document: values of fields, scroll positions,
                 styles, and what is drawn at a grid of points.
         """
-        self._network.is_idle = False
+        self._network.begin_call()
         mark = await self.ask(Mark, op="mark", at=at, live=live)
         if mark.opaque_frames or mark.canvases:
             await self._opaque.mark(mark)
@@ -207,11 +207,12 @@ class Tab:
             if before and is_same and (before.opaque_frames or before.canvases or before.suspects):
                 request["settle"] = max(0, round((end - time.monotonic()) * 1000))
                 state = await self._opaque.look(before, state, request)
+            state = state.model_copy(update={"loading": self._network.unanswered(since)})
             if state.frames and (context := self._world.context) is not None:
                 return await self._foreign_frames.complete(state, FrameWorld(self.cdp, context), request)
             return state
         finally:
-            self._network.is_idle = True
+            self._network.end_call()
 
     async def _look_until(self, end: float, request: dict, quiet_ms: int, since: int) -> PageState:
         began = time.monotonic()

@@ -12,6 +12,8 @@ since a terminal has another meaning for them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from playwright.async_api import Error as PlaywrightError
 from playwright.async_api import Keyboard
 
@@ -20,7 +22,7 @@ from components.browser.effects import ActingSession, ObservedCall
 from components.browser.field_values import field_value
 from components.browser.focused_frame import ask_frame, focused_element
 from components.browser.foreign_frames import FrameWorld
-from components.browser.page_state import Chosen, Focus, Focused, Pasted, ValueSet
+from components.browser.page_state import Chosen, Focus, Focused, NearOptions, Pasted, ValueSet
 from components.browser.playwright_errors import ClosedError, NavigatedError
 from components.browser.tab import Tab
 
@@ -93,18 +95,31 @@ async def option_notes(session: ActingSession) -> list[str]:
     if focus is None or not focus.select or not focus.options:
         return []
     how = "`write` chooses several, one per line" if focus.multiple else "the list is not drawn; `write` chooses one"
-    return [f"Options: {_listed_options(focus)}; {how}."]
-
-
-def _listed_options(focus: Focus) -> str:
-    """The options of a `<select>` as a phrase: `"S", "M" and 12 more`."""
-    listed: list[str] = []
-    for label in focus.options:
-        if listed and len(", ".join([*listed, f'"{label}"'])) > MAX_LISTED:
-            break
-        listed.append(f'"{label}"')
+    listed = _listed(focus.options)
     left = len(focus.options) - len(listed) + focus.options_left
-    return ", ".join(listed) + (f" and {left} more" if left else "")
+    return [f"Options: {', '.join(listed)}{f' and {left} more' if left else ''}; {how}."]
+
+
+def no_option(text: str, near: NearOptions, names_options: bool) -> str:
+    """Why a text chose no option of a `<select>`: it has none of this name, or several."""
+    reason = f'has {"several options" if near.several else "no option"} "{" ".join(text.split())[:60]}"'
+    listed = _listed(near.names) if names_options else []
+    if not listed:
+        return reason
+    if near.several:
+        return f"{reason}: {', '.join(listed)}"
+    which = "its options are" if len(listed) == near.total else f"its {near.total} options include"
+    return f"{reason}; {which} {', '.join(listed)}"
+
+
+def _listed(labels: Sequence[str]) -> list[str]:
+    """The first labels, in quotation marks, as many as a line of feedback takes."""
+    listed: list[str] = []
+    for label in labels:
+        if listed and len(", ".join([*listed, f'"{label[:60]}"'])) > MAX_LISTED:
+            break
+        listed.append(f'"{label[:60]}"')
+    return listed
 
 
 async def _written(tab: Tab, frame: FrameWorld | None) -> Focus | None:
@@ -128,9 +143,8 @@ async def _choose(session: ActingSession, frame: FrameWorld | None, focus: Focus
         refused = choice.selected is not None and choice.selected != choice.requested
         actual = ", ".join(choice.selected or ()) if refused else None
         return feedback.write(focus.element, call.text, actual, observed.effect)
-    options = f"; its options are {_listed_options(focus)}" if session.names_options and focus.options else ""
-    text = " ".join(choice.missing[0].split())[:60]
-    return feedback.failed("write", f'{focus.element} has no option "{text}"{options}')
+    reason = no_option(choice.missing[0], choice.near, session.names_options)
+    return feedback.failed("write", f"{focus.element} {reason}", observed.effect.notices)
 
 
 async def _pick(session: ActingSession, frame: FrameWorld | None, focus: Focus, call: tools.Write) -> str:

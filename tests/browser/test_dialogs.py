@@ -224,15 +224,17 @@ def test_protocols_with_ids_answer_by_the_ids_ok_and_cancel(visit, text):
     assert answered.observation.tabs[0].title == "false"
 
 
-def test_alerts_and_pages_that_want_to_stay_are_still_confirmed(visit, pages):
+@pytest.mark.parametrize("dialogs", ["ask", "ask_or_dismiss"])
+def test_alerts_and_pages_that_want_to_stay_are_still_confirmed(visit, pages, dialogs):
     url = pages.add("/next", "there")
     body = BUTTON.format("alert('saved')") + "<script>onbeforeunload = event => event.preventDefault()</script>"
 
     async def steps(session):
         return await session.step([CLICK, check_call("goto_url", {"url": url})])
 
-    result = visit(body, steps)
+    result = visit(body, steps, dialogs=dialogs)
     assert result.feedback[0].endswith('A dialog (alert) said "saved" and was confirmed.')
+    assert result.feedback[1].endswith("The page warned that changes may be lost; it was left.")
     assert result.observation.url == url
 
 

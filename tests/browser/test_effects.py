@@ -53,9 +53,14 @@ IN_SHADOW = (
         "<style>#m{display:none}button:focus+#m{display:block;height:300px}</style>" + BUTTON.format("")
         + "<div id=m>menu</div>",
         "<canvas id=c width=200 height=100></canvas>" + BUTTON.format("c.getContext('2d').fillRect(0,0,50,50)"),
+        "<style>[data-bs-theme=dark] body{background:#222}</style>"
+        + BUTTON.format("document.documentElement.dataset.bsTheme='dark'"),
+        "<style>[data-theme=dark]{color-scheme:dark}</style>"
+        + BUTTON.format("document.documentElement.dataset.theme='dark'"),
+        "<div id=c style='display:contents'>a</div>" + BUTTON.format("c.firstChild.data='b'"),
     ],
     ids=["shadow root", "attached later", "in another shadow root", "frame", "another document in a frame", "value",
-         "checked", "selected", "scrolled", "popover", "shown by CSS", "canvas"],
+         "checked", "selected", "scrolled", "popover", "shown by CSS", "canvas", "theme", "scheme", "without a box"],
 )  # fmt: skip
 def test_a_change_that_is_no_mutation_of_the_document_is_said(tell, body):
     assert note(tell(body, CLICK)[0]) == CHANGED
@@ -69,8 +74,9 @@ def test_a_change_that_is_no_mutation_of_the_document_is_said(tell, body):
         "<style>#go:hover{background:red}</style>" + BUTTON.format(""),
         "<p hidden id=h>a</p>" + BUTTON.format("h.textContent='b';h.firstChild.data='c'"),
         "<x-empty></x-empty>" + BUTTON.format(""),
+        "<style>body{animation:a 1s infinite}@keyframes a{to{background:red}}</style>" + BUTTON.format(""),
     ],
-    ids=["nothing", "watched parts", "style of the hovered button", "hidden", "empty element"],
+    ids=["nothing", "watched parts", "style of the hovered button", "hidden", "empty element", "animated background"],
 )
 def test_a_click_that_changes_nothing_is_said_to_change_nothing(tell, body):
     assert note(tell(body, CLICK)[0]) == NO_EFFECT

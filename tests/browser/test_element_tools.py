@@ -204,6 +204,28 @@ def test_options_are_chosen_beside_others_and_rejections_are_said(use):
     assert 'chose "L". Note: the field\'s actual value is "S", which differs from the chosen option.' in lines[2]
 
 
+def test_a_text_that_is_no_option_or_several_lists_those_near_to_it(use):
+    lands = [f"Land {index:03} (+{index})" for index in range(250)]
+    lands[180] = "Norway (+47)"
+    groups = "".join(f"<optgroup label={name}><option value={name}>Other</optgroup>" for name in ("Tents", "Boots"))
+    body = (
+        f"<select aria-label=Code><option>{'<option>'.join(lands)}</select>"
+        f"<select aria-label=Kind onchange='document.title=value'>{groups}</select>"
+        "<select aria-label=Size><option>S<option>L</select>"
+    )
+    lines, title, _ = use(
+        body,
+        ("select_option", {"element": "Code", "option": "Norway"}),
+        ("select_option", {"element": "Kind", "option": "Other"}),
+        ("select_option", {"element": "Kind", "option": "Boots: Other"}),
+        ("select_option", {"element": "Size", "option": "XL"}),
+    )
+    assert lines[0].endswith(' has no option "Norway"; its 250 options include "Norway (+47)".')
+    assert lines[1].endswith(' has several options "Other": "Tents: Other", "Boots: Other".')
+    assert title == "Boots"
+    assert lines[3].endswith(' has no option "XL"; its options are "S", "L".')
+
+
 def test_an_element_in_a_frame_of_a_smoothly_scrolling_page_is_hit(use, pages):
     inner = (
         "<div style='height:1600px;padding-top:200px'><button onclick='top.document.title = `inside`'>Inside</button>"
@@ -236,3 +258,10 @@ def test_what_covers_a_frame_of_another_origin_is_named(use, pages):
     lines, title, _ = use(f"<iframe src='{other}/inner'></iframe>{cover}", ("click_element", {"element": "Inside"}))
     assert lines[0].endswith(' is covered by <div> role=button "Overlay".')
     assert title == "a page"
+
+
+def test_a_value_that_a_field_does_not_take_hides_no_dialog(use):
+    body = "<input type=date aria-label=Day onfocus=\"alert('Closed on Sundays')\">"
+    ((line,), _, _) = use(body, ("write_element", {"element": "Day", "text": "whenever"}))
+    assert line.startswith('Failed: `write_element` execution failed: "whenever" is no value')
+    assert line.endswith('A dialog (alert) said "Closed on Sundays" and was confirmed.')

@@ -228,3 +228,40 @@ def test_an_option_that_the_page_rejects_is_reported(fill):
     lines, value = fill(body, CLICK, write("L"))
     assert value == "S"
     assert 'Note: the field\'s actual value is "S", which differs from the typed text.' in lines[1]
+
+
+CODES = [f"Land {index:03} (+{index})" for index in range(250)]
+CODES[180], CODES[181] = "Norway (+47)", "Côte d'Ivoire (+225)"
+DIALLING = f"<select id=field style='{PLACE}'>{''.join(f'<option value={i}>{c}' for i, c in enumerate(CODES))}</select>"
+DIALLING = DIALLING.replace("ô", "&ocirc;")
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted", "number"),
+    [
+        ("Norway", "Norway (+47)", 1),
+        ("norway 47", "Norway (+47)", 1),
+        ("Norwey", "Norway (+47)", 10),
+        ("Cote d’Ivoire", "Côte d'Ivoire (+225)", 1),
+    ],
+)
+def test_a_text_that_is_no_option_lists_those_near_to_it(fill, text, wanted, number):
+    lines, value = fill(DIALLING, CLICK, write(text), write(wanted))
+    listed = lines[1].partition(f'no option "{text}"; its 250 options include ')[2].rstrip(".").split(", ")
+    assert listed[0] == f'"{wanted}"'
+    assert len(listed) == number
+    assert value == str(CODES.index(wanted))
+
+
+GROUPS = (
+    f"<select id=field aria-label=Kind style='{PLACE}'><optgroup label=Tents><option value=a>Dome<option value=b>Other"
+    "</optgroup><optgroup label=Boots><option value=c>Hiking<option value=d>Other</optgroup></select>"
+)
+
+
+def test_options_of_one_label_in_two_groups_are_told_apart(fill):
+    lines, value = fill(GROUPS, CLICK, write("Other"), write("boots: other"))
+    assert 'Options: "Dome", "Tents: Other", "Hiking", "Boots: Other"; the list is not drawn' in lines[0]
+    assert lines[1].endswith('<select> "Kind" has several options "Other": "Tents: Other", "Boots: Other".')
+    assert lines[2].startswith('Succeed: `write` typed "boots: other"')
+    assert value == "d"

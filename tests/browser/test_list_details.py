@@ -31,6 +31,12 @@ def test_a_select_lists_its_options(lines):
     assert parse_elements(line)[0].options == ("S", "M", "X/L")
 
 
+def test_a_select_lists_the_groups_of_options_with_one_label(lines):
+    groups = "<optgroup label=Tents><option>Dome<option>Other</optgroup><optgroup label=Boots><option>Other</optgroup>"
+    (line,) = lines(f"<select aria-label=Kind>{groups}</select>")
+    assert 'options "Dome | Tents: Other | Boots: Other"' in line
+
+
 def test_a_long_select_says_how_many_options_are_left(lines):
     (line,) = lines(f"<select>{''.join(f'<option>o{i}' for i in range(50))}</select>")
     assert parse_elements(line)[0].options[-2:] == ("o19", "30 more")

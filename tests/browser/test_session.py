@@ -335,11 +335,16 @@ def test_endless_dialogs_are_reported_three_times_and_end_with_the_step(tell):
     assert "dialog" not in result.feedback[1]
 
 
-def test_a_page_cannot_refuse_to_be_left(tell, pages):
+WARNED = "The page warned that changes may be lost; it was left."
+STAYS = "<script>onbeforeunload = event => event.preventDefault()</script>"
+
+
+def test_a_page_cannot_refuse_to_be_left_and_its_warning_is_said(tell, pages):
     url = pages.add("/next", "there")
-    body = BUTTON.format("") + "<script>onbeforeunload = event => event.preventDefault()</script>"
-    result = tell(body, CLICK, ("goto_url", {"url": url}))
-    assert result.feedback[1] == f"Succeed: `goto_url` executed. Page navigated to {url}."
+    result = tell(BUTTON.format("") + STAYS, CLICK, ("goto_url", {"url": url}))
+    assert result.feedback[1] == f"Succeed: `goto_url` executed. Page navigated to {url}. {WARNED}"
+    leaves = BUTTON.format("for (let i = 0; i < 6; i++) alert(i); location.href = '/next'")
+    assert f"{WARNED} Page navigated to {url}." in tell(leaves + STAYS, CLICK).feedback[0]
 
 
 def test_a_flood_of_dialogs_hides_no_download(tell):
@@ -354,6 +359,22 @@ def test_a_download_is_blocked_and_reported(tell):
     place = "position:absolute;left:390px;top:290px"
     result = tell(f'<a style="{place}" download="all.csv" href="data:text/csv,1,2">get it</a>', CLICK)
     assert result.feedback[0].endswith('executed. A download of "all.csv" was blocked.')
+
+
+@pytest.mark.parametrize("name", ["all.csv", "report.pdf"])
+def test_a_failed_call_says_what_it_did_and_the_next_call_does_not(tell, pages, name):
+    url = pages.add(f"/{name}", "1,2", **{"Content-Disposition": f"attachment; filename={name}"})
+    result = tell("tall", ("goto_url", {"url": url}), ("scroll", {"direction": "down", "amount": 1}))
+    assert result.feedback[0].startswith("Failed: `goto_url` execution failed: ")
+    assert result.feedback[0].endswith(f'. A download of "{name}" was blocked.')
+    assert "download" not in result.feedback[1]
+
+
+def test_a_choice_that_fails_says_what_happened_meanwhile(tell):
+    body = "<select autofocus><option>S</select><script>setInterval(() => alert('late'), 100)</script>"
+    (line,) = tell(body, ("write", {"text": "XL"})).feedback
+    assert line.startswith("Failed: `write` execution failed: <select> has no option")
+    assert 'A dialog (alert) said "late" and was confirmed.' in line
 
 
 def test_a_request_for_a_file_is_reported(tell):
