@@ -63,15 +63,26 @@ _WHOLE = re.compile(
 )
 """The number of which a part is named: "3 of 7", "7 votes in total"."""
 _LARGEST_WHOLE = 1000
+_MONEY = re.compile(
+    r"[$€£¥]\s?(?P<after>\d[\d,]*(?:\.\d+)?)"
+    r"|(?<![\w.,$€£¥])(?P<before>\d[\d,]*(?:\.\d+)?)\s?(?:[$€£¥]|(?:dollars?|usd|euros?|eur|pounds?|gbp)\b)",
+    re.IGNORECASE,
+)
+"""A number with a currency mark."""
+_QUANTITY = re.compile(
+    r"(?<!\bor )(?<!\bto )(?<![\w.,$€£¥-])\d{1,3}"
+    r"(?= (?:different )?(?:articles?|items?|lines?|pieces?|products?|things?|units?)\b)",
+    re.IGNORECASE,
+)
+"""A number of articles, which may stand beside an amount of money."""
 _RIGHT = "\N{REPLACEMENT CHARACTER}"
 """Stands for a right name in a text whose names are replaced."""
 _ARTICLE = "(?:the |a |an )?"
 _CHOICE = re.compile(rf"{_RIGHT} or\b|\bor {_ARTICLE}{_RIGHT}")
 _DENIED = rf"(?:\bnot|n't|\bthan|\binstead of) {_ARTICLE}"
 """Before a name that an answer excludes: "not Rope", "cheaper than the Rope"."""
-REFUSAL = re.compile(
-    r"\b(can ?not|can't|could ?n[o']t|impossible|unable|not possible|\w+n't possible|n/?a|no such|does ?n[o']t exist)\b"
-)
+_DENIES = re.compile(rf"(?:{_DENIED})(?:exactly |quite |equal to )?[$€£¥]?$", re.IGNORECASE)
+"""What stands before a number that an answer excludes: "not 6"."""
 
 
 class Answer(ABC):
@@ -118,21 +129,25 @@ class Number(Answer):
 
     def accepts(self, answer: str) -> bool:
         """Whether the value is the only number in the answer, besides the given ones. It may be rounded to two decimals
-        or more, but not go on: "6 million" is not 6. Number words up to twenty count if there are no digits."""
-        if len(answer) > MAX_CHARACTERS or hedges.offers_refusal(answer):
+        or more, but not go on: "6 million" is not 6. Number words up to twenty count if there are no digits. One number
+        of articles may stand beside an amount with a currency mark: "$45.90 for 3 items"."""
+        if len(answer) > MAX_CHARACTERS or hedges.offers_refusal(answer, self._is_named):
             return False
         text = _MINUS.sub(r"\1-", with_ascii_digits(answer))
         if _POLAR_CHOICE.search(text):
             return False
         text = self._without_whole(text) if self.is_part else text
         right, given = _decimal(self.value), {_decimal(number) for number in self.given}
+        amounts = {_decimal(match["after"] or match["before"]) for match in _MONEY.finditer(text)}
+        if amounts == {right} and len(_QUANTITY.findall(text)) == 1:
+            text = _QUANTITY.sub(" ", text)
         offers = [offer.groupdict().values() for offer in _OFFERED.finditer(text.casefold())]
         numbers = {_SPELLED[word] for offer in offers for word in offer if word is not None}
         for match in _NUMBER.finditer(text):
             number = right if _is_rounded(match[0], right) else _decimal(match[0])
             if _ENDS.match(text, match.end()) is None and number not in given - {right}:
                 return False
-            numbers.add(number)
+            numbers |= set() if number == right and _DENIES.search(text[: match.start()]) else {number}
         if _NUMBER.search(text) is None:
             numbers |= _lone_words(text.casefold())
             numbers |= {Decimal(0)} if _any(plain(text), self.nothing) else set()
@@ -147,6 +162,10 @@ class Number(Answer):
     def candidates(self) -> Sequence[str]:
         """The numbers near the right one."""
         return [str(number) for number in self.near] or [str(_decimal(self.value) + step) for step in (-1, 1, 2)]
+
+    def _is_named(self, clause: str) -> bool:
+        """Whether a clause names a number or says that there is nothing."""
+        return bool(_NUMBER.search(clause) or _lone_words(clause) or _any(plain(clause), self.nothing))
 
     def _without_whole(self, text: str) -> str:
         """A text without the whole and the share, if they fit the value; otherwise the text."""
@@ -173,11 +192,14 @@ class Names(Answer):
         among: all names of this kind, right and wrong.
         given: texts that the task itself names. An answer may repeat them, and wrong names in them, unless they have a
             right name, too: then the task names candidates.
+        others: names of other kinds. None of them may be an item of a list that has the right name, unless it has a
+            word of a right or given name ("hugo / Hugo Brennan").
     """
 
     right: Sequence[str]
     among: Sequence[str]
     given: Sequence[str] = ()
+    others: Sequence[str] = ()
 
     def accepts(self, answer: str) -> bool:
         """Whether the answer has each right name and no other one, and offers nothing else in its place."""
@@ -187,7 +209,11 @@ class Names(Answer):
             text = hedges.without_claims(text)
         right, given = {*map(plain, self.right)}, {*map(plain, self.given)} - {""}
         names_right = any(_has(text, name) for text in given for name in right)
-        repeated = set() if names_right else {name for name in known if any(_has(text, name) for text in given)}
+        allowed = (
+            given - {*known}
+            if names_right
+            else given | {name for name in known if any(_has(text, name) for text in given)}
+        )
         missing = {*right}
         for name in sorted({*known, *given}, key=len, reverse=True):  # "Rope" is no answer to "Rope, long"
             if name in right:
@@ -195,11 +221,13 @@ class Names(Answer):
                 text = _replaced(text, name, _RIGHT)
                 continue
             text = _replaced(text, name, " ", _DENIED)
-            if name not in given | repeated and _has(text, name):
+            if name not in allowed and _has(text, name):
                 return False
             text = _replaced(text, name, " ")
         is_choice = len(right) == 1 and _CHOICE.search(text) is not None
-        is_list = is_choice or hedges.has_numbers_in_a_row(text) or hedges.offers_refusal(answer)
+        is_list = is_choice or hedges.has_numbers_in_a_row(text) or _refuses(answer, self.right, self.given)
+        others = {*map(plain, self.others)} - {*known}
+        is_list = is_list or _has_item(re.split(r"[,;/\n]", answer), others, [*right, *given])
         return not missing and not is_list and len(answer) <= MAX_CHARACTERS + sum(map(len, self.right))
 
     @property
@@ -228,7 +256,7 @@ class Phrase(Answer):
     def accepts(self, answer: str) -> bool:
         """Whether one of the forms is in the answer and no wrong text."""
         text = plain(answer)
-        if hedges.offers_refusal(answer) or any(_has(text, plain(wrong)) for wrong in self.wrong):
+        if _refuses(answer, self.forms) or any(_has(text, plain(wrong)) for wrong in self.wrong):
             return False
         return len(answer) <= MAX_CHARACTERS and any(_has(text, plain(form)) for form in self.forms)
 
@@ -254,12 +282,14 @@ class Refusal(Answer):
             does not say that something was done.
         vague: groups of words that name a reason of many tasks, such as "not found". Of the groups that have no word of
             `reason`, an answer may name one, but not in a list of reasons: "is complete, not found".
+        values: names that are answers of other tasks. None of them may be a sentence, unless `reason` has a word of it.
     """
 
     reason: Sequence[str]
     others: Mapping[str, Sequence[str]]
     clear: Sequence[str] = ()
     vague: Sequence[Sequence[str]] = ()
+    values: Sequence[str] = ()
 
     def accepts(self, answer: str) -> bool:
         """Whether the answer refuses, for this reason and no other, and is no list of refusals."""
@@ -267,10 +297,15 @@ class Refusal(Answer):
         words = hedges.without_claims(plain(text))  # `its status is "Complete".` says that it is complete
         names = [word for others in self.others.values() for word in others if word not in self.reason]
         vague = [group for group in self.vague if not {*group} & {*self.reason}]
-        refusals = len(REFUSAL.findall(text))
+        refusals = len(hedges.REFUSAL.findall(text))
         if not refusals and (not _any(words, self.clear) or hedges.claims_deed(text)):
             return False
         if len(answer) > MAX_CHARACTERS or refusals > MAX_REFUSALS or hedges.is_offered_after_another(text):
+            return False
+        is_value = _has_item(
+            re.split(r"[.;\n]\s*(?:(?:otherwise|else|or)\b)?", text), map(plain, self.values), self.reason
+        )
+        if is_value or hedges.offers_number(text):
             return False
         if any(hedges.is_listed(text, word) for group in vague for word in group):
             return False
@@ -314,9 +349,28 @@ def _any(text: str, words: Iterable[str]) -> bool:
     return any(_has(text, plain(word)) for word in words)
 
 
+def _has_item(items: Iterable[str], names: Iterable[str], allowed: Iterable[str]) -> bool:
+    """Whether an item of a list is one of some plain names that share no longer word with the allowed texts."""
+    words = {word for text in allowed for word in re.findall(r"\w{3,}", plain(text))}
+    named = {*names} & {*map(plain, items)}
+    return any(words.isdisjoint(re.findall(r"\w{3,}", name)) for name in named)
+
+
+def _refuses(answer: str, right: Sequence[str], given: Sequence[str] = ()) -> bool:
+    """Whether an answer gives a reason why the task cannot be done, beside the texts that are right or given."""
+    text = answer.casefold()
+    for phrase in {*map(str.casefold, [*right, *given])}:
+        text = text.replace(phrase, _RIGHT) if hedges.REFUSAL.search(phrase) else text
+    return hedges.offers_refusal(text, lambda clause: _RIGHT in clause or _any(plain(clause), right))
+
+
 def _lone_words(text: str) -> set[Decimal]:
     """The numbers that an answer without digits has as words."""
-    words = [word for word in _LONE.finditer(text) if _ENDS.match(text, word.end())]
+    words = [
+        word
+        for word in _LONE.finditer(text)
+        if _ENDS.match(text, word.end()) and not _DENIES.search(text[: word.start()])
+    ]
     return {_SPELLED[word["word"] or word["one"]] * (-1 if word["sign"] else 1) for word in words}
 
 

@@ -29,16 +29,22 @@ def contains(*texts: str) -> Callable[[str | None], bool]:
 
 
 def words(text: str) -> Callable[[str | None], bool]:
-    """A value with these words, whatever the case, white space and markup between them."""
+    """A value with these words, whatever the case, white space and markup between them. Markup is what an editor of
+    formatted text writes (`<p>`, `<b>`); a link, a picture or any other text in `<…>` is text."""
     return lambda value: value is not None and _words(text) == _words(value)
 
 
+_MARKUP = re.compile(
+    r"</?(?:b|blockquote|br|code|div|em|font|h[1-6]|hr|i|ins|li|mark|ol|p|pre|s|small|span|strike|strong|sub|sup|u|ul)"
+    r"""(?:\s+(?:(?:class|dir|id|lang|align|data-[\w-]+)="[^"<>\s]*"|style="(?:[\w-]+:\s*[\w#.,%()-]+;?\s*)*"))*"""
+    r"\s*/?>",
+    re.IGNORECASE,
+)
+"""Tags of formatted text. Their attributes hold no sentence, so that no words can hide in them."""
+
+
 def _words(text: str) -> list[str]:
-    plain, inside = [], False
-    for character in text:
-        inside = character == "<" or (inside and character != ">")
-        plain.append(" " if inside or character == ">" else character.casefold())
-    return "".join(plain).split()
+    return _MARKUP.sub(" ", text).casefold().split()
 
 
 @dataclass(frozen=True)

@@ -7,13 +7,43 @@ kinds of answers (`answers`) accept it in none.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable, Iterable
 
+REFUSAL = re.compile(
+    r"\b(can ?not|can't|could ?n[o']t|impossible|unable|not possible|\w+n't possible|n/?a|no such|does ?n[o']t exist)\b"
+)
 _REASONED = re.compile(
     r"(?:\bnot possible|n't possible|\bimpossible|\b(?:can ?not|can't) be done)"
     r"(?=\W*(?::|\b(?:because|since|as|due to)\b))"
 )
 """A refusal that a reason follows: "This is not possible: …"."""
+_NOT_APPLICABLE = re.compile(r"(?:^|[.,;\n]|\banswer(?: is)?\b|\bor\b)\W*n ?/ ?a\b")
+_CLAUSE = re.compile(
+    r"[.,:](?!\S)|[;!?\n()]|\s[-\u2013\u2014]\s|\b(?=(?:because|since|due to)\b)|\b(?=as (?:it|there|the)\b)"
+)
+_OPENS_REASON = re.compile(
+    r"\W*(?:is|was|it|it's|its|this|that|they|there|there's|because|since|due|as|sold|out|no|not|none|already|only|locked|"
+    r"closed|taken|occupied|unavailable|forbidden|invalid|unknown)\b"
+)
+_IS_REASON = re.compile(
+    r"\b(?:sold out|out of stock|not in stock|unavailable|(?:not|n't) (?:available|allowed|permitted|valid)|locked|"
+    r"no permission|forbidden|invalid|already (?:taken|booked|reserved|shipped|sent|completed?)|"
+    r"only (?:the )?(?:staff|author))\b"
+)
+_NUMBER_WORDS = (
+    "zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen|seventeen|"
+    "eighteen|nineteen|twenty"
+)
+_OFFERED_NUMBER = re.compile(
+    r"(?:(?:(?<!\bno)\.|[;!?])(?=\s)|\n|\bor\b|\botherwise\b|\belse\b|\bif not\b|\banswer(?: is)?\b)\W*"
+    r"(?:(?:or|otherwise|else|if not|(?:the )?answer(?: is)?|it is|exactly|about)\W+)*"
+    rf"(?:\d+(?:[.,]\d+)*|{_NUMBER_WORDS})[ .]*(?:$|[;!?\n]|(?<=\.) )"
+    rf"|,\s*[$€£]?(?:\d{{1,3}}(?:\.\d+)?|{_NUMBER_WORDS})\W*$"
+    r"|^\W*(?!1\b)\d+\.\s"
+)
+"""A number that stands alone beside a sentence: "It is sold out. 6", "It is sold out, otherwise 6". "Hull polish,
+500 ml" and "19 March, 2026" have none."""
 _TASK_IS_DONE = re.compile(
     r"\b(?:task|job|request|work|instruction)s? (?:(?:is|are|was|were|has been|have been) )?(?:now )?(?:all )?"
     r"(?:completed?|done|finished)\b"
@@ -32,9 +62,30 @@ _DID = re.compile(
 _NUMBERS_IN_A_ROW = re.compile(r"(?<!\S)\d{1,3}(?: (?:or |and )?\d{1,3})+(?!\S)")
 
 
-def offers_refusal(answer: str) -> bool:
-    """Whether an answer gives a reason why the task cannot be done."""
-    return _REASONED.search(answer.casefold()) is not None
+def offers_refusal(answer: str, names_value: Callable[[str], bool]) -> bool:
+    """Whether an answer gives a reason why the task cannot be done, or is "N/A".
+
+    Args:
+        names_value: whether a clause in lower case names the value that the task asks for, and so is no reason: "I
+            could not find a second one, it is 6".
+    """
+    text = unicodedata.normalize("NFKC", answer).casefold().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
+    if _REASONED.search(text) or _NOT_APPLICABLE.search(text):
+        return True
+    clauses = [clause for clause in _CLAUSE.split(text) if clause.strip()]
+    for number, clause in enumerate(clauses):
+        if REFUSAL.search(clause) is None:
+            continue
+        if any(_IS_REASON.search(near) for near in clauses[max(number - 1, 0) : number + 2]):
+            return True
+        if any(_OPENS_REASON.match(after) and not names_value(after) for after in clauses[number + 1 : number + 2]):
+            return True
+    return False
+
+
+def offers_number(text: str) -> bool:
+    """Whether a refusal in lower case also offers a number: "It is sold out. 6"."""
+    return _OFFERED_NUMBER.search(text) is not None
 
 
 def each_reason(answer: str, is_right: Callable[[str], bool]) -> bool:

@@ -135,3 +135,107 @@ def test_words_may_stand_for_nothing(answer: str, is_right: bool) -> None:
 
 def test_a_sign_of_multiplication_may_be_an_x() -> None:
     assert Names(["Binoculars, 7 × 50"], ["Binoculars, 7 × 50", "Rope"]).accepts("The Binoculars, 7 x 50.")
+
+
+SOLD_OUT = Refusal(["sold out"], {}, clear=["sold out"])
+HEDGED = [
+    "N/A, it is sold out. {value}",
+    "N/A. {value}",
+    "n/a - {value}",
+    "N / A: {value}",
+    "{value}. N/A",
+    "The answer is N/A. {value}",
+    "I could not, sold out. Otherwise {value}",
+    "It cannot be bought, it is sold out. {value}",
+    "It cannot be bought: the mug is sold out; {value}",
+    "It can’t be bought because it is sold out. {value}",
+    "I was unable to, it is sold out. {value}",
+    "Unable to buy it; sold out. {value}",
+    "Sold out, so it cannot be bought. {value}",
+    "Impossible, there is nothing left. {value}",
+    "I could not, is complete. Otherwise {value}",
+    "It wasn’t possible: it is sold out. {value}",
+]
+
+
+@pytest.mark.parametrize("text", HEDGED)
+def test_a_refusal_with_a_reason_and_a_value_is_no_value(text: str) -> None:
+    number, name = text.format(value=6), text.format(value="Dana Whitlock")
+    assert not Number(6).accepts(number)
+    assert not Phrase(["6"]).accepts(number)
+    assert not Names(["Dana Whitlock"], ["Dana Whitlock", "Jonas Ferreira"]).accepts(name)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["It is sold out. 6", "It is sold out; otherwise 6", "Sold out, 6", "It cannot be bought, it is sold out. Six",
+     "There is no stock, it is sold out, or 6", "6. It is sold out.", "It is sold out\n$6.50",
+     "It is sold out. The answer is 6."],
+)  # fmt: skip
+def test_a_refusal_that_also_offers_a_number_is_none(text: str) -> None:
+    assert not SOLD_OUT.accepts(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["N/A, it is sold out.", "I could not, sold out.", "It cannot be bought, it is sold out.",
+     "Unable to buy it; sold out.", "It is sold out: Hull polish, 500 ml.", "Sold out until 19 March, 2026.",
+     "Article no. 57 is sold out.", "I could not buy it at 9.30. It is sold out.", "1. It is sold out.",
+     "It is sold out. 0 are left."],
+)  # fmt: skip
+def test_a_refusal_that_offers_nothing_else_stays_one(text: str) -> None:
+    assert SOLD_OUT.accepts(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["I could not find a second one; {value}", "I could not find another one: it is {value}.",
+     "I cannot see who changed it, but it is {value}.", "{value} (I cannot find any other)",
+     "I was unable to open the second page. The first one shows {value}."],
+)  # fmt: skip
+def test_a_value_may_stand_beside_what_was_not_seen(text: str) -> None:
+    assert Number(6).accepts(text.format(value=6))
+    assert Phrase(["6"]).accepts(text.format(value=6))
+    assert Names(["Dana Whitlock"], ["Dana Whitlock", "Jonas Ferreira"]).accepts(text.format(value="Dana Whitlock"))
+
+
+@pytest.mark.parametrize("text", ["I could not find any, there are none.", "I cannot see any: it has no replies."])
+def test_nothing_may_stand_beside_what_was_not_seen(text: str) -> None:
+    assert Number(0, nothing=("none", "no replies")).accepts(text)
+
+
+def test_a_text_that_the_task_names_or_wants_is_no_refusal() -> None:
+    said = "You cannot miss it, it is blue."
+    assert Names(["hugo"], ["hugo", "ines"], [said]).accepts(f"{said} That was hugo.")
+    assert Phrase(["Unable to start: it is locked"]).accepts("Unable to start: it is locked")
+    assert Phrase(["N/A"]).accepts("N/A")
+
+
+@pytest.mark.parametrize("text", ["not 6", "It is not 6.", "It isn't six", "more than 6", "not $6", "not exactly 6"])
+def test_a_number_that_is_denied_is_none(text: str) -> None:
+    assert not Number(6).accepts(text)
+
+
+def test_a_number_may_be_denied_of_something_else() -> None:
+    assert Number(6).accepts("The count is 6.")
+    assert Number(6, given=[7]).accepts("6 cost less than 7.")
+
+
+@pytest.mark.parametrize(
+    ("answer", "is_right"),
+    [
+        ("The total was $45.90 for 3 items.", True),
+        ("45.90 \N{EURO SIGN} for 2 different articles", True),
+        ("$45.90 or 50", False),
+        ("$45.90 or 50 items", False),
+        ("$45.90 for 3 items, $12.50 for 2 items", False),
+        ("45.90 for 3 items", False),
+        ("3 items for $50", False),
+        ("$45.90, 50", False),
+        ("$45.90 for 3.5 items", False),
+        ("1 items 2 items $45.90", False),
+    ],
+)
+def test_a_currency_mark_tells_an_amount_from_a_quantity(answer: str, is_right: bool) -> None:
+    assert Number("45.90").accepts(answer) is is_right
+    assert not Number(3).accepts(answer)

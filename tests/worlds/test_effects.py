@@ -88,6 +88,34 @@ def test_values_are_compared_as_numbers_and_words():
 
 
 @pytest.mark.parametrize(
+    ("stored", "is_asked"),
+    [
+        ("<b>The bill</b> was corrected.", True),
+        (
+            '<p data-block-key="a1b2c" style="text-align: left;">The bill<br/>was <em class="x">corrected.</em></p>',
+            True,
+        ),
+        ("<P>The bill</P>\n<DIV>was corrected.</DIV>", True),
+        ("The bill was corrected. <PS: please pay me $500 in cash>", False),
+        ("The bill was corrected. <please pay me", False),
+        ("The bill was corrected. <p please pay me>", False),
+        ('The bill was corrected. <b title="please pay me">', False),
+        ('The bill was corrected. <p class="please pay me">', False),
+        ("The bill was corrected. <!-- please pay me -->", False),
+        ('<a href="https://example.org">The bill</a> was corrected.', False),
+        ("The bill was corrected. >", False),
+    ],
+)
+def test_only_markup_is_left_out_of_the_words_of_a_value(stored: str, is_asked: bool) -> None:
+    assert words("The bill was corrected.")(stored) is is_asked
+
+
+def test_a_sign_in_an_asked_text_is_text() -> None:
+    assert words("The reading is < 5 and > 3.")("The reading is <  5 and > 3.")
+    assert not words("The reading is < 5 and > 3.")("The reading is < 4 and > 3.")
+
+
+@pytest.mark.parametrize(
     ("stored", "expected", "equal"),
     [("01067", "01067", True), ("1067", "01067", False), ("01067", "1067", False), ("49301", "+49301", False),
      ("0.5", "0.50", True), ("0", "0.0", True), ("-0.5", "-.5", True), ("-007", "-7", False)],

@@ -83,9 +83,10 @@ class Instance:
             case {"phrase": forms, "wrong": wrong}:
                 return Phrase(forms, wrong)
             case {"names": right, "among": among}:
-                return Names(right, among)
+                intent = self._intent
+                return Names(right, among, [text for text in map(str, _values(self.facts)) if text in intent])
             case {"refusal": reasons}:
-                return Refusal(reasons, {})
+                return Refusal(reasons, {}, clear=reasons)
         return None
 
     def oracle(self, rng: random.Random, noise: float = 0.0, intent: str = "") -> Oracle:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from components.worlds.city.tasks.registry import find
+from components.worlds.city.tasks.vocabulary import PRIORITIES, TICKET_STATUSES, VOCABULARY
 
 BOOKED = {
     "title": "Lesson for Alice Moreno",
@@ -96,6 +97,48 @@ def test_a_right_name_beside_other_answers_is_none(template, facts, answer):
 
 
 @pytest.mark.parametrize(
+    ("template", "facts", "answer"),
+    [
+        ("calendar_who_booked", BOOKED, "Dana Whitlock, Complete"),
+        ("calendar_who_booked", BOOKED, "complete; Dana Whitlock"),
+        ("calendar_who_booked", BOOKED, "Dana Whitlock / The quay"),
+        ("calendar_who_booked", BOOKED, "Critical\nDana Whitlock"),
+        ("calendar_who_booked", BOOKED, "Dana Whitlock, hugo"),
+        ("shop_order_status", STATUS, "Dana Whitlock, Complete"),
+        ("shop_order_status", STATUS, "Complete, Very Low"),
+        ("forum_who_wrote", WROTE, "hugo, Boats and gear"),
+        ("forum_poll_leader", LEADS, "Blue gull on white; Complete"),
+    ],
+)
+def test_a_right_name_in_a_list_of_several_kinds_is_none(template, facts, answer):
+    assert not accepts(template, facts, answer)
+
+
+@pytest.mark.parametrize(
+    ("template", "facts", "answer"),
+    [
+        ("calendar_who_booked", BOOKED, "Booked by Dana Whitlock; complete details are on the page"),
+        ("calendar_who_booked", BOOKED, "Dana Whitlock, dana"),
+        ("calendar_who_booked", BOOKED | {"title": "Closed"}, "Closed, Dana Whitlock"),
+        ("calendar_who_booked", BOOKED, "Lesson for Alice Moreno, Crane: Dana Whitlock"),
+        ("forum_who_wrote", WROTE, "hugo / Hugo Brennan"),
+        ("shop_order_status", STATUS, "Order 100126, Complete."),
+    ],
+)
+def test_a_right_name_may_stand_beside_what_belongs_to_it(template, facts, answer):
+    assert accepts(template, facts, answer)
+
+
+@pytest.mark.parametrize("value", ["Dana Whitlock", "Critical", "The quay", "hugo"])
+def test_a_refusal_beside_a_name_is_none(value):
+    assert not accepts("shop_impossible_sold_out", SOLD_OUT, f"It is sold out. {value}")
+    assert not accepts("shop_impossible_sold_out", SOLD_OUT, f"{value}; it is sold out.")
+    assert not accepts("shop_impossible_sold_out", SOLD_OUT, f"I could not, sold out. Otherwise {value}")
+    assert accepts("dashboard_cancel_final_order", COMPLETE, "I cannot do this, it is complete.")
+    assert accepts("dashboard_cancel_final_order", COMPLETE, "Complete. It cannot be cancelled: it is complete.")
+
+
+@pytest.mark.parametrize(
     "answer",
     [
         "3 votes (42.9% of 7)",
@@ -177,3 +220,13 @@ def test_a_clear_reason_refuses_without_the_word_cannot(template, facts, answer)
 )  # fmt: skip
 def test_several_reasons_or_a_deed_are_no_refusal(template, facts, answer):
     assert not accepts(template, facts, answer)
+
+
+def test_the_closed_vocabularies_are_those_of_the_data(server):
+    key = server.reset(1)
+    sql = """SELECT first_name || ' ' || last_name AS name FROM auth_user UNION SELECT username FROM auth_user
+        UNION SELECT name FROM forum_forum WHERE type = 0 UNION SELECT status FROM order_order"""
+    names = {row["name"] for row in server.query(key, sql)}
+    server.control("drop", key=key)
+    assert names <= {*VOCABULARY}
+    assert {*VOCABULARY} - names == {*TICKET_STATUSES, *PRIORITIES}

@@ -95,3 +95,30 @@ def test_the_day_of_an_order_is_right_in_each_usual_form(answer):
 def test_the_end_beside_a_beginning_is_no_other_answer(answer):
     assert EVENING.accepts(answer)
     assert TWELFTH.accepts("from 12 March to 14 March")
+
+
+@pytest.mark.parametrize("answer", ["02 May", "May 02, 2026", "May the 2nd", "2.5.2026 is May 2", "5/02/2026"])
+def test_a_day_is_right_however_it_is_written(answer):
+    second = the_day(dt.date(2026, 5, 2), [dt.date(2026, 5, 12), dt.date(2026, 4, 2)])
+    assert second.accepts(answer)
+    assert not second.accepts(answer.replace("2", "3"))
+    assert not second.accepts(f"{answer} or May 12")
+    assert not second.accepts(f"This is not possible: it was cancelled. {answer}")
+
+
+@pytest.mark.parametrize(
+    ("answer", "is_right"),
+    [
+        ("It begins at 9 and ends at 11.", True),
+        ("At 9", True),
+        ("from 9 to 11", True),
+        ("It begins at 8 and ends at 9.", False),
+        ("It begins at 9 or at 10.", False),
+        ("It begins at 9 pm.", False),
+        ("It begins at 19.", False),
+        ("It is at berth 9.", False),
+        ("It begins at 10.", False),
+    ],
+)
+def test_an_hour_without_minutes_is_a_time(answer, is_right):
+    assert the_time(dt.time(9), [dt.time(9), dt.time(10), dt.time(14)]).accepts(answer) is is_right

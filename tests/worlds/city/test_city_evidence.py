@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 
 import pytest
 
 from components.worlds.city.instances import instances
 from components.worlds.city.server_process import CityServer
+from components.worlds.city.tasks import addresses
 from components.worlds.city.tasks.registry import find, templates
 from tests.worlds.city.visitor import FORUM, SHOP, Visitor
 
 TOPICS = "forum.test/forum/boats-5/topic/log-of-a-slow-week-12/"
+ARTICLE = "shop.test/catalogue/"
 FACTS = {"replies": 2, "subject": "Log of a slow week"}
 COUNTS = [
     "calendar_count_day",
@@ -26,6 +29,26 @@ COUNTS = [
     "mail_count_letters",
     "shop_count_under",
     "shop_number_of_reviews",
+]
+
+NAMES = ["across_cheapest_named", "desk_last_comment", "forum_poll_leader", "forum_which_forum"]
+"""Of few names, so that a guess is often right."""
+REFUSED = [
+    "across_cancel_complete_order",
+    "calendar_crane_closed",
+    "calendar_crane_taken",
+    "calendar_customer_books",
+    "dashboard_cancel_final_order",
+    "dashboard_unknown_order",
+    "desk_assign_to_customer",
+    "desk_close_unknown_ticket",
+    "forum_edit_foreign_post",
+    "forum_reply_to_locked",
+    "mail_write_to_stranger",
+    "shop_impossible_coupon",
+    "shop_impossible_order",
+    "shop_impossible_sold_out",
+    "shop_impossible_unsold",
 ]
 
 
@@ -70,7 +93,7 @@ def test_the_server_notes_which_pages_a_copy_has_shown(server):
     visitor.get(FORUM, "/")
     assert visitor.request(SHOP, "/accounts/orders/")[0] == 302  # to the login
     assert visitor.request(SHOP, "/no-such-page/")[0] == 404
-    assert opened_by(server, key) == ["forum.test/", "shop.test/catalogue/"]
+    assert opened_by(server, key) == ["404 shop.test/no-such-page/", "forum.test/", "shop.test/catalogue/"]
     assert opened_by(server, other) == []
     for name in (key, other):
         server.control("drop", key=name)
@@ -95,24 +118,98 @@ def test_what_a_script_asks_for_is_no_page(server):
     server.control("drop", key=key)
 
 
-def test_the_start_page_is_no_evidence(image):
-    """Where the start page may show the answer, the template names no pages."""
+@pytest.fixture(scope="module")
+def start_pages(image):
+    """An instance of each template with evidence, and the addresses that its start page has as the agent sees it."""
     server = CityServer(image)
     try:
-        made = {name: instances(server, find(name), 5000, 1)[0] for name in COUNTS}
-        for name, instance in made.items():
+        shown = {}
+        for name in [*COUNTS, *NAMES, *REFUSED]:
+            made = instances(server, find(name), 5000, 5)  # the desk's start page may show an owner's tickets
+            instance = next(instance for instance in made if instance.template.evidence(instance.facts))
             key = server.reset(instance.seed, (), instance.users())
             visitor = Visitor(server, key["key"], key["cookies"])
             visitor.get(f"{instance.template.sites[0]}.test", instance.template.start.format(**instance.facts))
-            pages = server.opened(key["key"])
-            assert pages
-            patterns = instance.template.evidence(instance.facts)
-            assert not any(re.fullmatch(pattern, page) for pattern in patterns for page in pages), name
+            shown[name] = (instance, server.opened(key["key"]))
             server.drop(key["key"])
+        yield shown
     finally:
         server.stop()
 
 
+@pytest.mark.parametrize("name", [*COUNTS, *NAMES, *REFUSED])
+def test_the_start_page_is_no_evidence(start_pages, name):
+    """Where the start page may show the answer, the template names no pages."""
+    instance, pages = start_pages[name]
+    assert pages
+    expected = instance.template.answer(instance.facts)
+    check = instance.check([], expected.example, pages)
+    assert (check.reward, check.answer_ok, check.missing) == (0, False, ["a page that shows the answer was opened"])
+
+
 def test_templates_with_evidence_are_those_of_small_numbers_and_few_names():
     named = {name for name, kind in templates().items() if "evidence" in vars(type(kind))}
-    assert named == {*COUNTS, "shop_order_status"}
+    assert named == {*COUNTS, *NAMES, *REFUSED, "shop_order_status"}
+
+
+@pytest.mark.parametrize(
+    ("name", "facts", "right", "wrong"),
+    [
+        ("forum_count_replies", FACTS, TOPICS, TOPICS.replace("log-of-a-slow-week", "varnish-in-april")),
+        ("forum_poll_count", {"subject": "Poll: flag"}, "forum.test/forum/x-2/topic/poll-flag-82/", TOPICS),
+        ("forum_poll_leader", {"subject": "Poll: flag"}, "forum.test/forum/x-2/topic/poll-flag-82/", TOPICS),
+        ("forum_which_forum", FACTS, TOPICS, TOPICS.replace("log-of-a-slow-week", "varnish-in-april")),
+        ("shop_number_of_reviews", {"title": "Fog horn"}, "shop.test/catalogue/fog-horn_36/", f"{ARTICLE}crab-pot_3/"),
+        ("shop_number_of_reviews", {"title": "Fog horn"}, "shop.test/search/", f"{ARTICLE}fog-horn-no-gas_36/"),
+        ("shop_count_under", {}, "shop.test/catalogue/category/sails_2/", f"{ARTICLE}crab-pot_3/"),
+        ("across_cheapest_named", {"titles": ["Fog horn"]}, f"{ARTICLE}fog-horn_36/", f"{ARTICLE}crab-pot_3/"),
+        ("desk_last_comment", {"ticket": 7}, "desk.test/tickets/7/", "desk.test/tickets/70/"),
+        ("desk_assign_to_customer", {"ticket": 7}, "desk.test/tickets/7/", "desk.test/tickets/8/"),
+        ("forum_reply_to_locked", FACTS, TOPICS, TOPICS.replace("log-of-a-slow-week", "varnish-in-april")),
+        ("shop_impossible_sold_out", {"title": "Fog horn"}, f"{ARTICLE}fog-horn_36/", f"{ARTICLE}crab-pot_3/"),
+    ],
+)
+def test_the_page_of_another_thing_is_no_evidence(name, facts, right, wrong):
+    patterns = find(name).evidence(facts)
+    assert any(re.fullmatch(pattern, right) for pattern in patterns)
+    assert not any(re.fullmatch(pattern, wrong) for pattern in patterns)
+
+
+def test_each_refusal_wants_a_page_that_shows_the_reason(start_pages):
+    """A constant text is a right refusal of all tasks of one kind, so that it must not be enough."""
+    refusing = {
+        name
+        for name, kind in templates().items()
+        if re.search(r"\b(exact_)?refusal\(", inspect.getsource(type(kind).answer))
+    }
+    assert refusing == {*REFUSED}
+    for name in REFUSED:
+        instance, _ = start_pages[name]
+        assert instance.template.evidence(instance.facts), name
+
+
+@pytest.mark.parametrize(
+    ("name", "facts", "page"),
+    [
+        ("desk_close_unknown_ticket", {"ticket": 57}, "404 desk.test/tickets/57/"),
+        ("shop_impossible_order", {"number": "100159"}, "404 shop.test/accounts/orders/100159/"),
+        ("dashboard_unknown_order", {"number": "100050"}, "404 shop.test/dashboard/orders/100050/"),
+    ],
+)
+def test_the_missing_page_of_a_thing_shows_that_it_is_missing(name, facts, page):
+    template = find(name)
+    expected = template.answer(facts)
+    assert expected is not None
+    assert template.check(facts, [], expected.example, [page]).reward == 1
+    assert template.check(facts, [], expected.example, [re.sub(r"\d+/$", "1/", page)]).reward == 0
+
+
+def test_addresses_have_titles_as_the_applications_write_them(server):
+    sql = """SELECT subject AS title, slug FROM forum_conversation_topic
+        UNION ALL SELECT title, slug FROM catalogue_product"""
+    for seed in range(3):
+        key = server.reset(seed)
+        rows = server.query(key, sql)
+        assert len(rows) > 150
+        assert [row for row in rows if addresses.slug(row["title"]) != row["slug"]] == []
+        server.control("drop", key=key)

@@ -97,6 +97,24 @@ def test_only_moderators_may_lock_topics(server):
             "None of the tickets in the queue Berths are closed.",
             "One of the tickets in the queue Berths is closed.",
         ),
+        (
+            "desk_count_in_queue",
+            {"count": 0, "rivals": [1], "queue": "Berths", "status": "closed"},
+            "There are no closed tickets in Berths.",
+            "There are no resolved tickets in Berths.",
+        ),
+        (
+            "desk_count_of_owner",
+            {"count": 0, "rivals": [1], "owner": "Dana", "username": "dana", "priority": "High"},
+            "Dana has no tickets with this priority.",
+            "Dana has 1 ticket with this priority.",
+        ),
+        (
+            "forum_count_replies",
+            {"replies": 0, "subject": "Wanted: trailer for a boat of 5 m"},
+            "Nobody has replied.",
+            "Nobody has read it.",
+        ),
     ],
 )
 def test_a_count_may_stand_in_a_sentence_that_repeats_the_question(template, facts, right, wrong):
@@ -114,6 +132,18 @@ def test_a_count_may_stand_in_a_sentence_that_repeats_the_question(template, fac
             {"total": "45.00", "number": "100162", "others": ["12.50"]},
             "The total of the latest order, 100162, is $45.00.",
             "$45.00 or $12.50",
+        ),
+        (
+            "dashboard_latest_total",
+            {"total": "45.90", "number": "100162", "others": ["12.50"]},
+            "The total was $45.90 for 3 items.",
+            "The total was $45.90 or $3 for 3 items.",
+        ),
+        (
+            "dashboard_latest_total",
+            {"total": "45.90", "number": "100162", "others": ["12.50"]},
+            "3 articles for 45.90 dollars",
+            "3 articles for 45.90",
         ),
         (
             "dashboard_extreme_order",

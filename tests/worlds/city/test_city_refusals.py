@@ -7,6 +7,11 @@ import pytest
 from components.worlds.city.tasks.refusals import REASONS, refusal
 from components.worlds.city.tasks.registry import find
 
+COUPON = {"code": "GULL7", "title": "Crab pot"}
+SEXTANT = {"title": "Brass sextant", "user": "ada", "count": 1}
+ALICE = {"ticket": 7, "title": "Torn sail", "person": "Alice Moreno"}
+GRETA = {"subject": "Moorings", "author": "greta", "reader": "piet", "text": "Sold."}
+
 
 @pytest.mark.parametrize("reason", REASONS)
 def test_each_wording_names_its_reason_and_no_other(reason):
@@ -110,6 +115,33 @@ def test_the_reason_may_be_said_in_usual_words(template, facts, answers):
         ("dashboard_cancel_final_order", {"old": "Complete"}, "It cannot be done: order 100101 is Complete."),
         ("dashboard_cancel_final_order", {"old": "Complete"}, "Not possible: already complete, no change is allowed."),
         ("forum_reply_to_locked", {}, "I cannot reply: the topic is locked, so new replies are not allowed."),
+        ("forum_reply_to_locked", {}, "The topic is locked, so that you don't have permission to reply."),
+        ("calendar_customer_books", {}, "Customers aren't allowed to book the crane."),
+        ("forum_reply_to_locked", {}, "The topic has been locked by a moderator."),
+        (
+            "dashboard_cancel_final_order",
+            {"old": "Complete"},
+            "The order has already been completed and cannot be cancelled.",
+        ),
+        ("dashboard_cancel_final_order", {"old": "Cancelled"}, "The order was cancelled, so I could not change it."),
+        ("dashboard_unknown_order", {"number": "100050"}, "No orders found with the number 100050."),
+        ("shop_impossible_coupon", COUPON, "No voucher found with code 'GULL7'"),
+        ("shop_impossible_coupon", COUPON, "The shop has no matching voucher."),
+        ("shop_impossible_unsold", SEXTANT, "There is no Brass sextant in the shop."),
+        ("shop_impossible_order", {"number": "100123"}, "Order 100123 isn't yours, so I could not look it up."),
+        ("calendar_crane_taken", {"by": "Launch Kittiwake, 4.8 t"}, "The crane is already reserved at that time."),
+        ("calendar_crane_closed", {"start": "2026-03-21 09:00:00"}, "The crane is closed on Saturday."),
+        ("calendar_crane_closed", {"start": "2026-03-21 09:00:00"}, "The crane only works from Monday to Friday."),
+        ("calendar_customer_books", {}, "I could not book it because you don't have permission."),
+        ("calendar_customer_books", {}, "This account isn't authorised to book: I could not do it."),
+        (
+            "desk_assign_to_customer",
+            ALICE,
+            "Alice Moreno is not a staff user, so the ticket cannot be assigned to her.",
+        ),
+        ("desk_assign_to_customer", ALICE, "Only staff members can own tickets, and Alice Moreno isn't one."),
+        ("forum_edit_foreign_post", GRETA, "You can only edit your own posts, and this was written by greta."),
+        ("forum_edit_foreign_post", GRETA, "It is not your post, so I did not edit it."),
     ],
 )
 def test_each_natural_wording_of_the_right_reason_is_accepted(name, facts, answer):
@@ -117,3 +149,24 @@ def test_each_natural_wording_of_the_right_reason_is_accepted(name, facts, answe
     assert expected is not None
     assert expected.accepts(answer)
     assert not expected.accepts("This is not possible: it is out of stock.")
+
+
+@pytest.mark.parametrize(
+    ("name", "facts", "answer"),
+    [
+        ("calendar_crane_closed", {"start": "2026-03-21 09:00:00"}, "The crane is closed."),
+        ("calendar_crane_closed", {"start": "2026-03-21 09:00:00"}, "The crane is closed on Sunday."),
+        ("calendar_crane_taken", {"by": "Launch Kittiwake, 4.8 t"}, "I reserved the crane at that time."),
+        ("calendar_crane_taken", {"by": "Launch Kittiwake, 4.8 t"}, "I cannot: you don't have permission."),
+        ("calendar_customer_books", {}, "You have permission, so I booked it."),
+        ("dashboard_cancel_final_order", {"old": "Complete"}, "The order was completed."),
+        ("desk_assign_to_customer", ALICE, "Alice Moreno is the owner now."),
+        ("forum_edit_foreign_post", GRETA, "I edited the post that was written by greta."),
+        ("shop_impossible_unsold", SEXTANT, "There is no Brass lamp in the shop."),
+        ("shop_impossible_coupon", COUPON, "There is no cart."),
+    ],
+)
+def test_near_misses_of_a_reason_stay_wrong(name, facts, answer):
+    expected = find(name).answer(facts)
+    assert expected is not None
+    assert not expected.accepts(answer)

@@ -12,6 +12,7 @@ import pytest
 from components.browser import BrowserPool
 from components.params import BrowserParams
 from components.records import StateCheck, Task, ToolCall
+from components.worlds.answers import Names
 from components.worlds.own_site import OwnSite, OwnSiteError, image, read_site
 from components.worlds.own_site.application import Application, at_place
 from components.worlds.own_site.instances import Instance
@@ -181,3 +182,48 @@ def test_a_rule_on_the_page_looks_at_every_open_tab(world: OwnSite, written: Pat
 )
 def test_a_parameter_in_an_address_stands_for_itself(address, matches) -> None:
     assert is_at(address, "*/{name}*", {"name": "a[1]"}) == matches
+
+
+def an_instance(folder: Path, title: str, answer: dict) -> Instance:
+    return Instance(read_site(folder / "waymark_notes"), "add_item", 0, {"title": title}, answer)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_right"),
+    [
+        ("It is sold out.", True),
+        ("Sold out, so I did not order it.", True),
+        ("I cannot order it: it is sold out.", True),
+        ("It is sold out, so I ordered a mug instead.", False),
+        ("It is not there.", False),
+        ("It is sold out. 6", False),
+    ],
+)
+def test_a_refusal_needs_its_reason_and_no_deed(written: Path, text: str, is_right: bool) -> None:
+    expected = an_instance(written, "Mug", {"refusal": ["sold out"]}).expected
+    assert expected is not None
+    assert expected.accepts(text) is is_right
+
+
+@pytest.mark.parametrize(
+    ("title", "text", "is_right"),
+    [
+        ("Cut the hedge", 'After "Cut the hedge" comes "Sow the beans".', True),
+        ("Cut the hedge", "Sow the beans", True),
+        ("Cut the hedge", 'After "Cut the hedge" comes "Sow the beans" or "Water the roses".', False),
+        ("Cut the hedge", "Cut the hedge", False),
+        ("Cut the hedge or Sow the beans", "Sow the beans, not Cut the hedge", True),
+        ("Cut the hedge or Sow the beans", "Sow the beans, Cut the hedge", False),
+    ],
+)
+def test_an_answer_may_repeat_a_name_that_the_task_names(written: Path, title: str, text: str, is_right: bool) -> None:
+    titles = ["Cut the hedge", "Sow the beans", "Water the roses"]
+    expected = an_instance(written, title, {"names": ["Sow the beans"], "among": titles}).expected
+    assert expected is not None
+    assert expected.accepts(text) is is_right
+
+
+def test_all_names_of_a_choice_are_no_answer() -> None:
+    chosen = Names(["Ann"], ["Ann", "Bob"], given=["Ann", "Bob"])
+    assert chosen.accepts("Ann, not Bob")
+    assert not chosen.accepts("Ann, Bob")

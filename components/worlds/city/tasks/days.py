@@ -18,12 +18,15 @@ _MONTHS = {
 _MONTH = "|".join(_MONTHS)
 _DAY = re.compile(
     rf"(?<!\w)(?:(?P<a>\d{{1,2}})(?:st|nd|rd|th)?(?: of)? (?P<b>{_MONTH})"
-    rf"|(?P<c>{_MONTH}) (?P<d>\d{{1,2}})(?:st|nd|rd|th)?"
+    rf"|(?P<c>{_MONTH}) (?:the )?(?P<d>\d{{1,2}})(?:st|nd|rd|th)?"
     r"|\d{4}-(?P<e>\d{2})-(?P<f>\d{2})|(?P<g>\d{1,2})/(?P<h>\d{1,2})(?:/\d{2,4})?)(?!\w)"
 )
 _TIME = re.compile(
     r"(?<![\w:.])(?:(?P<hour>\d{1,2})[:.](?P<minute>\d{2})(?: ?(?P<half>[ap])\.?m)?"
-    r"|(?P<whole>\d{1,2}) ?(?:(?P<of>[ap])\.?m|o'clock))(?!\w)"
+    r"|(?P<whole>\d{1,2}) ?(?:(?P<of>[ap])\.?m|o'clock)"
+    r"|(?<=\bat )(?P<bare>\d{1,2})(?=\W*$|\.?,? (?:and|or|to|until|till|on)\b| ?[-–])"
+    r"|(?<=\bfrom )(?P<first>\d{1,2})(?= (?:to|until|till) \d| ?[-–])"
+    r"|(?<=\bto )(?P<last>\d{1,2})(?=\W*$))(?!\w)"
 )
 _UNTIL = re.compile(r"[^\w]*(?:(?!or\b|maybe\b)\w+\W+){0,4}?(?:to|until|till|through|ends?(?: at| on)?|-|–)?\W*")
 """What may stand between the beginning and the end of something."""
@@ -46,7 +49,7 @@ class Single(Phrase):
     value: tuple[int, int] = (0, 0)
 
     def accepts(self, answer: str) -> bool:
-        """Whether it has a right form, no wrong one, and no list of days or times."""
+        """Whether it names the right value, no wrong form, and no list of days or times."""
         text = " ".join(answer.casefold().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'").split())
         places = self.find(text)
         for (value, _, end), (other, begin, _) in pairwise(places):
@@ -54,7 +57,9 @@ class Single(Phrase):
             if other != self.value and not is_end:
                 return False
         others = {value for value, _, _ in places} - {self.value}
-        return super().accepts(answer) and len(others) <= 1 and (not places or places[0][0] == self.value)
+        forms = [*self.forms, *(text[begin:end] for value, begin, end in places if value == self.value)]
+        is_right = Phrase(forms, self.wrong).accepts(answer)
+        return is_right and len(others) <= 1 and (not places or places[0][0] == self.value)
 
 
 def _days_in(text: str) -> list[Place]:
@@ -72,7 +77,8 @@ def _days_in(text: str) -> list[Place]:
 def _times_in(text: str) -> list[Place]:
     places: list[Place] = []
     for match in _TIME.finditer(text):
-        hour, half = int(match["hour"] or match["whole"]), match["half"] or match["of"]
+        number = match["hour"] or match["whole"] or match["bare"] or match["first"] or match["last"]
+        hour, half = int(number), match["half"] or match["of"]
         hour = hour if half is None else hour % 12 + 12 * (half == "p")
         places.append(((hour, int(match["minute"] or 0)), match.start(), match.end()))
     return places

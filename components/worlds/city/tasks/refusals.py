@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from components.worlds.answers import Refusal
+from components.worlds.city.tasks.vocabulary import VOCABULARY
 
 REASONS = {
     "out_of_stock": ("out of stock", "sold out", "not in stock", "no stock", "none left", "unavailable"),
@@ -30,15 +31,34 @@ REASONS = {
     "no_such_ticket": ("no such ticket", "ticket does not exist", "ticket doesn't exist", "ticket was not found"),
     "no_such_topic": ("no such topic", "topic does not exist", "topic doesn't exist", "topic was not found"),
     "closed_topic": ("topic is locked", "topic is closed", "locked topic", "closed topic", "no longer accepts replies"),
-    "slot_taken": ("already taken", "is taken", "already booked", "not free", "occupied"),
+    "slot_taken": ("already taken", "is taken", "already booked", "already reserved", "not free", "occupied"),
     "closed_then": ("only on weekdays", "works on weekdays", "on weekdays", "not on weekends", "closed on weekends"),
     "no_such_coupon": ("no such coupon", "coupon does not exist", "coupon doesn't exist", "no coupon found"),
 }
 """By reason, the words that name it; the first are the oracle's. No words are part of another reason's words."""
 
+NOT_PERMITTED = (
+    "not have permission",
+    "don't have permission",
+    "doesn't have permission",
+    "not have the permission",
+    "don't have the permission",
+    "not authorised",
+    "not authorized",
+    "isn't authorised",
+    "isn't authorized",
+)
+"""How an answer says that a user may not do something, besides the words of `REASONS`."""
 MORE = {
     "already_shipped": ("is complete", "been completed", "was completed"),
-    "not_allowed": ("only the staff", "staff only", "only the author", "not a member of staff", "may not book"),
+    "not_allowed": (
+        "only the staff",
+        "staff only",
+        "only the author",
+        "not a member of staff",
+        "may not book",
+        *NOT_PERMITTED,
+    ),
     "no_such_person": ("not in the address book", "isn't in the address book", "knows no user"),
     "closed_then": ("weekdays only",),
 }
@@ -73,14 +93,15 @@ def refusal(reason: str, *more: str, beside: Collection[str] = (), unclear: Coll
 
     Args:
         reason: a key of `REASONS`.
-        beside: other keys, whose words in `REASONS` may be there, too ("locked, so new replies are not allowed").
+        beside: other keys, whose words in `REASONS` and `NOT_PERMITTED` may be there, too ("locked, so new replies are
+            not allowed").
         more: words that name the reason in this instance, such as `order 100123 does not exist`. The oracle gives
             the first of them as its reason.
         unclear: those of `more` that refuse only beside a word such as "cannot": "the order is complete" may also say
             that it was completed.
     """
     others = {name: words for name, words in _names().items() if name != reason}
-    others |= {name: MORE.get(name, ()) for name in beside}
+    others |= {name: tuple(words for words in MORE.get(name, ()) if words not in NOT_PERMITTED) for name in beside}
     return _refusal((*more, *REASONS[reason]), others, unclear)
 
 
@@ -109,6 +130,7 @@ def missing(thing: str, *names: str) -> list[str]:
     links = ("", "with ", *by_number, *by_name)
     ends = [f"{be} found" for be in ("was not", "wasn't", "could not be", "couldn't be")]
     ends += ["does not exist", "doesn't exist"]
+    unnamed += [f"no {thing} found", f"no {thing}s found", f"no {thing}s match", f"no matching {thing}"]
     return [
         *unnamed,
         *(f"no {thing} {link}{name}" for link in links for name in names),
@@ -118,7 +140,7 @@ def missing(thing: str, *names: str) -> list[str]:
 
 def _refusal(reason: tuple[str, ...], others: dict[str, tuple[str, ...]], unclear: Collection[str]) -> Refusal:
     clear = [words for words in reason if words not in (*unclear, *UNCLEAR)]
-    return Refusal(reason, others, clear, VAGUE)
+    return Refusal(reason, others, clear, VAGUE, VOCABULARY)
 
 
 def _names() -> dict[str, tuple[str, ...]]:

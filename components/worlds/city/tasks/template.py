@@ -87,7 +87,8 @@ class Template(ABC):
     def evidence(self, facts: Facts) -> Sequence[str]:
         """Patterns of the addresses (`host/path`) of all pages that show the answer. Of one of them at least the agent
         must have opened a page, or its answer is a guess and is not accepted: a small number is often right by chance,
-        and RL would learn to guess. None if the start page may show the answer, or if no guess is ever right."""
+        and RL would learn to guess. A refusal always wants one. None if the start page may show the answer, or if no
+        guess is ever right."""
         return ()
 
     @abstractmethod

@@ -118,7 +118,8 @@ class Control:
         return list(differences(self._copies.database(before), self._copies.database(after), tables, columns))
 
     def opened(self, key: str) -> list[str]:
-        """The addresses of the pages that a copy has shown, as `host/path`, each once, sorted."""
+        """The addresses of the pages that a copy has shown, as `host/path`, each once, sorted. Before that of a
+        page that is not there, or that the user may not see, its status stands: `404 host/path`."""
         return sorted(self._copies.find(key).opened)
 
     def database(self, key: str) -> dict[str, str]:

@@ -68,7 +68,7 @@ class Copy:
     counts: Counter[str] = field(default_factory=Counter)
     """What modifiers have counted, by their names."""
     opened: set[str] = field(default_factory=set)
-    """The addresses of the pages that were shown, as `host/path`."""
+    """The addresses of the pages that were shown, as `host/path`, or `404 host/path` if it is not there."""
     is_dropped: bool = False
     """The episode has ended, and another copy may have the database."""
 

@@ -16,6 +16,9 @@ REQUEST_URLS: ContextVar[str] = ContextVar("request_urls")
 STEADY_CURSOR = ":root { caret-animation: manual; }"
 """The text cursor does not blink, because a screenshot must not depend on when it is taken."""
 
+SHOWN = {HTTPStatus.OK: "", HTTPStatus.FORBIDDEN: "403 ", HTTPStatus.NOT_FOUND: "404 "}
+"""By the status of pages that are noted as shown, what stands before their address."""
+
 
 class SiteUrls:
     """Sets `request.urlconf`."""
@@ -44,8 +47,9 @@ class Modified:
         response = answers[0] if answers else self._get_response(request)
         for modifier in active:
             modifier.after(request, response, copy.counts)
-        if not answers and response.status_code == HTTPStatus.OK and pages.is_visit(request):
-            copy.opened.add(f"{request.get_host().partition(':')[0]}{request.path}")
+        if not answers and response.status_code in SHOWN and pages.is_visit(request):
+            address = f"{request.get_host().partition(':')[0]}{request.path}"
+            copy.opened.add(f"{SHOWN[response.status_code]}{address}")
         if pages.is_page(response):
             pages.edit(
                 response,

@@ -19,7 +19,6 @@ TICKETS = """SELECT t.id AS ticket, t.title, t.description, t.status, t.submitte
 """Tickets that name an order of their author."""
 WAITING = " AND t.status IN (1, 2)"
 """Of tickets that are open or reopened."""
-STATUSES = ("Pending", "Being processed", "Complete", "Cancelled")
 STAFF = {"desk": "dana", "shop": "admin"}
 PRODUCTS = """SELECT p.id AS product, p.title, s.price, s.num_in_stock - coalesce(s.num_allocated, 0) AS free
     FROM catalogue_product p JOIN partner_stockrecord s ON s.product_id = p.id WHERE p.is_public = 1 ORDER BY p.id"""

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from components.worlds.answers import Answer
+from components.worlds.city.tasks import addresses
 from components.worlds.city.tasks.across.named import STAFF, TICKETS, open_order
 from components.worlds.city.tasks.refusals import refusal
 from components.worlds.city.tasks.template import Data, Facts, Template, pick
@@ -82,6 +83,9 @@ class CancelCompleteOrder(Template):
             "was completed",
         )
         return refusal("already_shipped", *more, unclear=more)
+
+    def evidence(self, facts: Facts) -> Sequence[str]:
+        return [addresses.ORDERS_OF_STAFF]
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return open_order(facts)

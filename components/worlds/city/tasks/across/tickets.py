@@ -9,8 +9,9 @@ from typing import Any
 
 from components.worlds.answers import Names, Number
 from components.worlds.city.tasks.across import named
-from components.worlds.city.tasks.across.named import STAFF, STATUSES, TICKETS, WAITING, comment, open_order, says
+from components.worlds.city.tasks.across.named import STAFF, TICKETS, WAITING, comment, open_order, says
 from components.worlds.city.tasks.template import Data, Facts, Template, Unsuitable, pick
+from components.worlds.city.tasks.vocabulary import ORDER_STATUSES
 from components.worlds.effects import Added, Changed, Effect, Incidental, words
 from components.worlds.oracle import Step, choose, click, fill, goto, press
 
@@ -87,7 +88,7 @@ class TicketStatus(Template):
         return pick(data.rows(TICKETS + WAITING), rng) | {"desk_id": named.desk_id(data)}
 
     def effects(self, facts: Facts) -> Sequence[Effect]:
-        return [comment(facts, says(Names([facts["order_status"]], STATUSES)))]
+        return [comment(facts, says(Names([facts["order_status"]], ORDER_STATUSES)))]
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         text = f"The status of your order is: {facts['order_status']}."

@@ -7,13 +7,15 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from components.worlds.answers import Answer, Names, Number
+from components.worlds.answers import Answer, Number
+from components.worlds.city.tasks import addresses
 from components.worlds.city.tasks.across import named
 from components.worlds.city.tasks.across.named import money, numbers, open_article, says
 from components.worlds.city.tasks.forum import posting
 from components.worlds.city.tasks.forum.posting import member, reply, reply_with
 from components.worlds.city.tasks.shop.queries import customers
 from components.worlds.city.tasks.template import Data, Facts, Template, Unsuitable, pick
+from components.worlds.city.tasks.vocabulary import names
 from components.worlds.effects import Added, Effect, Incidental
 from components.worlds.oracle import Step, click, goto
 
@@ -280,7 +282,10 @@ class CheapestNamed(Template):
         return topic | {"which": which, "titles": [row["title"] for row in articles], "right": right[0]}
 
     def answer(self, facts: Facts) -> Answer:
-        return Names([facts["right"]], facts["titles"], self.given(facts))
+        return names([facts["right"]], facts["titles"], self.given(facts))
+
+    def evidence(self, facts: Facts) -> Sequence[str]:
+        return [*map(addresses.article, facts["titles"]), addresses.ARTICLE_LISTS]
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return [step for title in facts["titles"] for step in open_article(title)[:3]]

@@ -7,7 +7,7 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
-from components.worlds.answers import Answer, Names, Number, numbers_in
+from components.worlds.answers import Answer, Number, numbers_in
 from components.worlds.city.tasks.calendar.events import (
     CALENDARS,
     EVENTS,
@@ -19,6 +19,7 @@ from components.worlds.city.tasks.calendar.events import (
 )
 from components.worlds.city.tasks.days import long_day, moment, the_day, the_time
 from components.worlds.city.tasks.template import Data, Facts, Template, Unsuitable, pick
+from components.worlds.city.tasks.vocabulary import names
 from components.worlds.oracle import Step, click
 
 APRIL = dt.date(2026, 4, 30)
@@ -50,7 +51,7 @@ class WhoBooked(Question):
         return user | {name: event[name] for name in names} | {"people": [row["person"] for row in people]}
 
     def answer(self, facts: Facts) -> Answer:
-        return Names([facts["booker"]], facts["people"], self.given(facts))
+        return names([facts["booker"]], facts["people"], self.given(facts))
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return open_event(facts)
@@ -189,7 +190,7 @@ class WhatNext(Question):
         return user | {"calendar": calendar["calendar"], "titles": titles} | facts
 
     def answer(self, facts: Facts) -> Answer:
-        return Names([facts["next"]], facts["titles"], self.given(facts))
+        return names([facts["next"]], facts["titles"], self.given(facts))
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return open_calendar(facts)

@@ -26,7 +26,7 @@ from components.worlds.city.tasks.calendar.events import (
     staff,
 )
 from components.worlds.city.tasks.days import moment
-from components.worlds.city.tasks.refusals import refusal
+from components.worlds.city.tasks.refusals import NOT_PERMITTED, refusal
 from components.worlds.city.tasks.template import Data, Facts, Template, Unsuitable, pick
 from components.worlds.oracle import Step, click, fill
 
@@ -36,6 +36,9 @@ PHRASINGS = (
     '"{title}". If this cannot be done, tell me why.',
     'Put "{title}" into the crane calendar: {day}, {from_time} to {to_time}, booked by {person}.',
 )
+
+MONTHS_AND_FORMS = [r"calendar\.test/calendar/.+", r"(403 )?calendar\.test/event/create/.*"]
+"""Pages that show when the crane is taken and who may book it."""
 
 
 def try_to_book(facts: Facts) -> list[Step]:
@@ -79,6 +82,9 @@ class CraneIsTaken(Template):
     def answer(self, facts: Facts) -> Answer:
         return refusal("slot_taken", "not available", facts["by"], unclear=(facts["by"],))
 
+    def evidence(self, facts: Facts) -> Sequence[str]:
+        return MONTHS_AND_FORMS
+
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return [*open_calendar(facts), click("link", facts["label"])]
 
@@ -103,8 +109,13 @@ class CraneIsClosed(Template):
 
     def answer(self, facts: Facts) -> Answer:
         weekday = f"{moment(facts['start']):%A}".lower()
-        closed = (f"closed on {weekday}s", f"not on {weekday}s", "weekdays only", "weekend", "weekends")
+        closed = [f"{words} {day}" for words in ("closed on", "not on", "not work on", "doesn't work on")
+                  for day in (f"{weekday}s", weekday, f"a {weekday}", f"this {weekday}")]  # fmt: skip
+        closed += ["weekdays only", "monday to friday", "mondays to fridays", "weekend", "weekends"]
         return refusal("closed_then", *closed, unclear=("weekend", "weekends"))
+
+    def evidence(self, facts: Facts) -> Sequence[str]:
+        return MONTHS_AND_FORMS
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return try_to_book(facts)
@@ -138,7 +149,12 @@ class CustomerBooks(Template):
         return facts | span(start, start + length)
 
     def answer(self, facts: Facts) -> Answer:
-        return refusal("not_allowed", "only the staff", "staff only", "not staff", "may not book", "no book button")
+        return refusal("not_allowed", "only the staff", "staff only", "not staff", "may not book", "no book button",
+                       "isn't allowed",
+                       "aren't allowed", *NOT_PERMITTED)  # fmt: skip
+
+    def evidence(self, facts: Facts) -> Sequence[str]:
+        return MONTHS_AND_FORMS
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return open_calendar(facts)

@@ -10,10 +10,11 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
-from components.worlds.answers import Answer, Names, Number
+from components.worlds.answers import Answer, Number
 from components.worlds.city.tasks.cms.pages import EVENTS, FIXED_PRICES, NEWS, OF_BOATS, PRICES, published, upcoming
 from components.worlds.city.tasks.days import long_day, moment, the_day
 from components.worlds.city.tasks.template import Data, Facts, Template, Unsuitable, pick
+from components.worlds.city.tasks.vocabulary import names
 from components.worlds.oracle import Step, click
 
 
@@ -74,7 +75,7 @@ class EventOrganiser(Question):
         }
 
     def answer(self, facts: Facts) -> Answer:
-        return Names([facts["organiser"]], facts["people"], [facts["title"], facts["day"]])
+        return names([facts["organiser"]], facts["people"], [facts["title"], facts["day"]])
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return [click("link", "Events"), click("link", re.escape(facts["title"]))]

@@ -6,9 +6,10 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
-from components.worlds.answers import Answer, Names, Number
+from components.worlds.answers import Answer, Number
 from components.worlds.city.tasks.dashboard.goods import DashboardTask
 from components.worlds.city.tasks.template import Data, Facts, Row, Unsuitable
+from components.worlds.city.tasks.vocabulary import names
 from components.worlds.effects import Added, Changed, Effect, words
 from components.worlds.oracle import Step, click, fill, press
 
@@ -269,7 +270,7 @@ class WhoOrdered(DashboardTask):
         return {"number": order["number"], "email": order["email"], "emails": sorted({row["email"] for row in rows})}
 
     def answer(self, facts: Facts) -> Answer:
-        return Names([facts["email"]], facts["emails"], self.given(facts))
+        return names([facts["email"]], facts["emails"], self.given(facts))
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return open_order(facts["number"])

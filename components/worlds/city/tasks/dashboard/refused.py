@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from components.worlds.answers import Answer
+from components.worlds.city.tasks import addresses
 from components.worlds.city.tasks.dashboard.goods import DashboardTask
 from components.worlds.city.tasks.dashboard.orders import REASONS, open_order, orders
 from components.worlds.city.tasks.refusals import CANNOT_FIND, missing, refusal
@@ -34,10 +35,15 @@ class CancelFinalOrder(DashboardTask):
 
     def answer(self, facts: Facts) -> Answer:
         old = facts["old"].lower()
+        deed = "completed" if old == "complete" else old
         return refusal("already_shipped", f"the order is already {old}", "can't have its status changed",
                        "cannot have its status changed", "status can no longer be changed",
                        "status cannot be changed", f"already {old}", f"is {old}", f"status {old}",
-                       beside=("not_allowed",), unclear=(f"is {old}", f"status {old}"))  # fmt: skip
+                       f"been {deed}", f"was {deed}", beside=("not_allowed",),
+                       unclear=(f"is {old}", f"status {old}", f"been {deed}", f"was {deed}"))  # fmt: skip
+
+    def evidence(self, facts: Facts) -> Sequence[str]:
+        return [addresses.ORDERS_OF_STAFF]
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return open_order(facts["number"])
@@ -72,6 +78,9 @@ class NoteOnUnknownOrder(DashboardTask):
                        *(f"{find} order {number}" for find in CANNOT_FIND),
                        *(f"{find} order number {number}" for find in CANNOT_FIND),
                        *missing("order", number))  # fmt: skip
+
+    def evidence(self, facts: Facts) -> Sequence[str]:
+        return [addresses.ORDERS_OF_STAFF, rf"404 shop\.test/dashboard/orders/{facts['number']}/"]
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return open_order(facts["number"])

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from components.worlds.answers import Answer, Names, Number
+from components.worlds.answers import Answer, Number
 from components.worlds.city.tasks.desk.tickets import (
     ACTIVE,
     CLOSED,
@@ -22,6 +22,7 @@ from components.worlds.city.tasks.desk.tickets import (
     tickets,
 )
 from components.worlds.city.tasks.template import Data, Facts, Unsuitable
+from components.worlds.city.tasks.vocabulary import names
 from components.worlds.oracle import Step, click, fill, press
 
 REPORTED = {"open or reopened": ACTIVE, "resolved": (RESOLVED,), "closed": (CLOSED,)}
@@ -54,7 +55,8 @@ class CountInQueue(DeskTask):
         return {"queue": queue, "status": status, "count": count, "rivals": sorted({*counts.values()} - {count})}
 
     def answer(self, facts: Facts) -> Answer:
-        return Number(facts["count"], near=facts["rivals"], nothing=("none", "no tickets", "no ticket"))
+        nothing = ("none", "no tickets", "no ticket", f"no {facts['status']} tickets", f"no {facts['status']} ticket")
+        return Number(facts["count"], near=facts["rivals"], nothing=nothing)
 
     def evidence(self, facts: Facts) -> Sequence[str]:
         return [r"desk\.test/(reports|tickets|kanban|admin)/.*"]
@@ -102,7 +104,7 @@ class CountOfOwner(DeskTask):
         }
 
     def answer(self, facts: Facts) -> Answer:
-        return Number(facts["count"], near=facts["rivals"])
+        return Number(facts["count"], near=facts["rivals"], nothing=("none", "no tickets", "no ticket"))
 
     def evidence(self, facts: Facts) -> Sequence[str]:
         is_shown_first = facts["username"] == self.logins["desk"]  # the start page lists one's own tickets
@@ -151,7 +153,7 @@ class OldestOrNewest(DeskTask):
         return pick(options, rng, "queue or customer with a ticket that is older or newer than the others")
 
     def answer(self, facts: Facts) -> Answer:
-        return Names([facts["title"]], [facts["title"], *facts["others"]], self.given(facts))
+        return names([facts["title"]], [facts["title"], *facts["others"]], self.given(facts))
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         if "queue" in facts:
@@ -180,7 +182,7 @@ class WhoWrote(DeskTask):
         return {"title": ticket["title"], "email": ticket["email"], "emails": sorted({row["email"] for row in rows})}
 
     def answer(self, facts: Facts) -> Answer:
-        return Names([facts["email"]], facts["emails"], self.given(facts))
+        return names([facts["email"]], facts["emails"], self.given(facts))
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return [fill("Search", facts["title"]), press("Enter")]
@@ -206,7 +208,7 @@ class TicketPriority(DeskTask):
         return {"ticket": ticket["id"], "priority": _name(ticket["priority"])}
 
     def answer(self, facts: Facts) -> Answer:
-        return Names([facts["priority"]], [_name(number) for number in PRIORITIES], self.given(facts))
+        return names([facts["priority"]], [_name(number) for number in PRIORITIES], self.given(facts))
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return find_ticket(facts["ticket"])
@@ -242,7 +244,10 @@ class LastAnswer(DeskTask):
         return {"ticket": ticket["id"], "title": ticket["title"], "author": authors[ticket["id"]], "users": users}
 
     def answer(self, facts: Facts) -> Answer:
-        return Names([facts["author"]], facts["users"], self.given(facts))
+        return names([facts["author"]], facts["users"], self.given(facts))
+
+    def evidence(self, facts: Facts) -> Sequence[str]:
+        return [rf"desk\.test/tickets/{facts['ticket']}/.*", r"desk\.test/admin/.*"]
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return find_ticket(facts["ticket"])

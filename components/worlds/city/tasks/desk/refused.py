@@ -48,6 +48,9 @@ class CloseUnknownTicket(DeskTask):
             *missing("ticket", str(number)),
         )
 
+    def evidence(self, facts: Facts) -> Sequence[str]:
+        return [r"desk\.test/(tickets|kanban|reports|admin)/.*", rf"404 desk\.test/tickets/{facts['ticket']}/.*"]
+
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return find_ticket(facts["ticket"])
 
@@ -74,10 +77,15 @@ class AssignToCustomer(DeskTask):
         return named(pick(tickets(data, *ACTIVE), rng, "open ticket"), person=person)
 
     def answer(self, facts: Facts) -> Answer:
-        return refusal("not_allowed", "only staff can own a ticket", "not staff", "not a member of staff",
+        return refusal("not_allowed", "only staff can own a ticket", "not staff", "isn't staff",
+                       "not a member of staff",
+                       "isn't a member of staff", "not a staff", "isn't a staff", "only staff members",
                        "not a staff member", "not in the list", "not listed", "not among the owners",
                        "not available as an owner", "not available in", "not an option", "not an owner",
                        "not offered as an owner", "not in the dropdown", "not in the owner")  # fmt: skip
+
+    def evidence(self, facts: Facts) -> Sequence[str]:
+        return [rf"desk\.test/tickets/({facts['ticket']}/.*)?", r"desk\.test/admin/.*"]
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return find_ticket(facts["ticket"])

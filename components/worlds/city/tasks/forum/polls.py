@@ -8,9 +8,11 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
-from components.worlds.answers import Answer, Names, Number, numbers_in
+from components.worlds.answers import Answer, Number, numbers_in
+from components.worlds.city.tasks import addresses
 from components.worlds.city.tasks.forum.posting import MEMBERS, open_topic
 from components.worlds.city.tasks.template import Data, Facts, Template, Unsuitable, pick
+from components.worlds.city.tasks.vocabulary import names
 from components.worlds.effects import Added, Effect
 from components.worlds.oracle import Step, click
 
@@ -88,7 +90,10 @@ class PollLeader(Template):
         return option | _who_has_not_voted(data, option["topic"], rng)
 
     def answer(self, facts: Facts) -> Answer:
-        return Names([facts["text"]], facts["options"], self.given(facts))
+        return names([facts["text"]], facts["options"], self.given(facts))
+
+    def evidence(self, facts: Facts) -> Sequence[str]:
+        return [addresses.topic(facts["subject"])]
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return [*open_topic(facts), click("link", "View results")]
@@ -125,7 +130,7 @@ class PollCount(Template):
         return Number(facts["votes"], given, near=facts["others"], is_part=True)
 
     def evidence(self, facts: Facts) -> Sequence[str]:
-        return [r"forum\.test/forum/.+"]
+        return [addresses.topic(facts["subject"])]
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return [*open_topic(facts), click("link", "View results")]

@@ -6,9 +6,11 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
-from components.worlds.answers import Answer, Names, Number, numbers_in, plain
+from components.worlds.answers import Answer, Number, numbers_in, plain
+from components.worlds.city.tasks import addresses
 from components.worlds.city.tasks.forum.posting import MEMBERS, POSTS, TOPICS, open_topic
 from components.worlds.city.tasks.template import Data, Facts, Template, pick
+from components.worlds.city.tasks.vocabulary import names
 from components.worlds.oracle import Step, click, fill, press
 
 EVERYBODY = "SELECT username FROM auth_user ORDER BY username"
@@ -35,7 +37,7 @@ class LastPoster(Template):
         return {"subject": post["subject"], "person": post["user"], "people": _usernames(data)}
 
     def answer(self, facts: Facts) -> Answer:
-        return Names([facts["person"]], facts["people"], self.given(facts))
+        return names([facts["person"]], facts["people"], self.given(facts))
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return open_topic(facts)
@@ -63,10 +65,11 @@ class CountReplies(Template):
     def answer(self, facts: Facts) -> Answer:
         # "none" alone stands in a phrasing, which an answer may repeat
         nothing = ("there are none", "it has none", "no replies", "no reply", "no answers", "no posts")
-        return Number(facts["replies"], given=numbers_in(facts["subject"]), nothing=nothing)
+        nobody = [f"{who} has {did}" for who in ("nobody", "no one") for did in ("replied", "answered")]
+        return Number(facts["replies"], given=numbers_in(facts["subject"]), nothing=[*nothing, *nobody])
 
     def evidence(self, facts: Facts) -> Sequence[str]:
-        return [r"forum\.test/(forum|search|member|topics)/.*"]
+        return [addresses.topic(facts["subject"]), addresses.TOPIC_LISTS]
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return open_topic(facts)
@@ -95,7 +98,10 @@ class WhichForum(Template):
         return {"subject": topic["subject"], "forum": topic["forum"], "forums": forums}
 
     def answer(self, facts: Facts) -> Answer:
-        return Names([facts["forum"]], facts["forums"], self.given(facts))
+        return names([facts["forum"]], facts["forums"], self.given(facts))
+
+    def evidence(self, facts: Facts) -> Sequence[str]:
+        return [addresses.topic(facts["subject"]), addresses.TOPIC_LISTS]
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return open_topic(facts)
@@ -126,7 +132,7 @@ class WhoWrote(Template):
         return post | {"people": _usernames(data)}
 
     def answer(self, facts: Facts) -> Answer:
-        return Names([facts["person"]], facts["people"], self.given(facts))
+        return names([facts["person"]], facts["people"], self.given(facts))
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return [fill("Search", facts["sentence"]), press("Enter")]

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from components.worlds.answers import Answer
+from components.worlds.city.tasks import addresses
 from components.worlds.city.tasks.forum.posting import OPEN, POSTS, TOPICS, member, open_topic
 from components.worlds.city.tasks.forum.texts import CORRECTIONS, REPLIES
 from components.worlds.city.tasks.refusals import exact_refusal, refusal
@@ -31,7 +32,18 @@ class ReplyToLocked(Template):
         return pick(data.rows(TOPICS + " AND t.status = 1"), rng) | member(data, rng) | {"text": rng.choice(REPLIES)}
 
     def answer(self, facts: Facts) -> Answer:
-        return refusal("closed_topic", "locked", beside=("not_allowed",), unclear=("locked",))
+        return refusal(
+            "closed_topic",
+            "locked",
+            "been locked",
+            "closed for replies",
+            "closed to new replies",
+            beside=("not_allowed",),
+            unclear=("locked",),
+        )
+
+    def evidence(self, facts: Facts) -> Sequence[str]:
+        return [addresses.topic(facts["subject"]), addresses.TOPIC_LISTS]
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return open_topic(facts)
@@ -62,7 +74,14 @@ class EditForeignPost(Template):
         author = facts["author"]
         of_author = (f"written by {author}", f"belongs to {author}", f"{author}'s post")
         others = ("only the author", "not the author", "another member", "another user", "someone else", "not my post")
-        return exact_refusal("not_allowed", *others, *of_author, unclear=(*others[2:], *of_author))
+        own = [
+            f"only {edit} {whose} own" for edit in ("edit", "change") for whose in ("your", "my", "their", "his", "her")
+        ]
+        own += ["not your post", "not your own", "isn't your post", "not yours"]
+        return exact_refusal("not_allowed", *others, *of_author, *own, unclear=(*others[2:], *of_author))
+
+    def evidence(self, facts: Facts) -> Sequence[str]:
+        return [addresses.topic(facts["subject"]), addresses.TOPIC_LISTS]
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return open_topic(facts)

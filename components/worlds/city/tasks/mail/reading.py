@@ -8,10 +8,11 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from components.worlds.answers import Answer, Names, Number
+from components.worlds.answers import Answer, Number
 from components.worlds.city.tasks.days import long_day, moment, the_day
 from components.worlds.city.tasks.mail.letters import NUMBERS, PEOPLE, number_in, own, received, search, the_number
 from components.worlds.city.tasks.template import Data, Facts, Template, pick
+from components.worlds.city.tasks.vocabulary import names
 from components.worlds.oracle import Step, click
 
 
@@ -37,7 +38,7 @@ class WhoWrote(Template):
         return {"user": row["recipient"], "sentence": sentence, "person": row["sender_name"], "people": people}
 
     def answer(self, facts: Facts) -> Answer:
-        return Names([facts["person"]], facts["people"], self.given(facts))
+        return names([facts["person"]], facts["people"], self.given(facts))
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return search(facts["sentence"])

@@ -54,6 +54,9 @@ class WriteToStranger(Template):
             unclear=(NO_ADDRESS,),
         )
 
+    def evidence(self, facts: Facts) -> Sequence[str]:
+        return [r"mail\.test/(people|write)/.*"]
+
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return [click("link", "Address book")]
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from components.worlds.answers import Answer
+from components.worlds.city.tasks import addresses
 from components.worlds.city.tasks.refusals import CANNOT_FIND, missing, refusal
 from components.worlds.city.tasks.shop.queries import customers, goods, orders, pick, with_empty_cart
 from components.worlds.city.tasks.shop.steps import VIEW_CART, account, find, search
@@ -60,6 +61,7 @@ class UnsoldArticle(Template):
         return refusal(
             "no_such_article",
             "the shop does not sell this",
+            f"no {facts['title']}",
             "does not have",
             "doesn't have",
             "not carry",
@@ -70,6 +72,9 @@ class UnsoldArticle(Template):
             "could not be found",
             *missing("article", facts["title"]),
         )
+
+    def evidence(self, facts: Facts) -> Sequence[str]:
+        return [addresses.ARTICLE_LISTS]
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return search(facts["title"])
@@ -98,6 +103,9 @@ class SoldOutArticle(Template):
 
     def answer(self, facts: Facts) -> Answer | None:
         return refusal("out_of_stock", "it is out of stock", "not available", "isn't available", "isn't in stock")
+
+    def evidence(self, facts: Facts) -> Sequence[str]:
+        return [addresses.article(facts["title"]), addresses.ARTICLE_LISTS]
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return find(facts["title"])
@@ -144,7 +152,14 @@ class AnothersOrder(Template):
             "not among your orders",
             "not your order",
             "not one of your orders",
+            "not yours",
+            "isn't yours",
+            "isn't in your account",
+            "isn't your order",
         )
+
+    def evidence(self, facts: Facts) -> Sequence[str]:
+        return [r"shop\.test/accounts/orders/", rf"404 shop\.test/accounts/orders/{facts['number']}/"]
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return [*account("Order history"), fill("Order number", facts["number"]), press("Enter")]
@@ -197,6 +212,9 @@ class UnknownCoupon(Template):
             "unknown",
             *(words for thing in ("coupon", "voucher", "code") for words in missing(thing, code)),
         )
+
+    def evidence(self, facts: Facts) -> Sequence[str]:
+        return [r"shop\.test/basket/.*"]
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return [

@@ -9,11 +9,12 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from components.worlds.answers import Answer, Names, Number
+from components.worlds.answers import Answer, Number
 from components.worlds.city.tasks.days import ordinal, the_date
 from components.worlds.city.tasks.shop.queries import goods, money, orders, pick, with_empty_cart
 from components.worlds.city.tasks.shop.steps import account, look
 from components.worlds.city.tasks.template import Data, Facts, Row, Template, Unsuitable
+from components.worlds.city.tasks.vocabulary import names
 from components.worlds.effects import Added, Effect
 from components.worlds.oracle import Step, click
 
@@ -142,7 +143,7 @@ class OrderStatus(Template):
         }
 
     def answer(self, facts: Facts) -> Answer | None:
-        return Names([facts["status"]], facts["statuses"], self.given(facts))
+        return names([facts["status"]], facts["statuses"], self.given(facts))
 
     def evidence(self, facts: Facts) -> Sequence[str]:
         return [r"shop\.test/accounts/orders/.*"]
@@ -182,7 +183,7 @@ class OrderWithArticle(Template):
         }
 
     def answer(self, facts: Facts) -> Answer | None:
-        return Names([facts["number"]], facts["numbers"], self.given(facts))
+        return names([facts["number"]], facts["numbers"], self.given(facts))
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return _open(facts["number"])

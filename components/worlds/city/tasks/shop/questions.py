@@ -8,10 +8,12 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
-from components.worlds.answers import Answer, Names, Number
+from components.worlds.answers import Answer, Number
+from components.worlds.city.tasks import addresses
 from components.worlds.city.tasks.shop.queries import goods, money, pick
 from components.worlds.city.tasks.shop.steps import find, look
 from components.worlds.city.tasks.template import Data, Facts, Row, Template, Unsuitable
+from components.worlds.city.tasks.vocabulary import names
 from components.worlds.oracle import Step, choose, click
 
 
@@ -117,7 +119,7 @@ class Cheapest(Template):
         }
 
     def answer(self, facts: Facts) -> Answer | None:
-        return Names([facts["title"]], facts["titles"], self.given(facts))
+        return names([facts["title"]], facts["titles"], self.given(facts))
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         order = "Price high to low" if "expensive" in facts["which"] else "Price low to high"
@@ -164,7 +166,7 @@ class CountUnder(Template):
         return Number(facts["count"], given=[facts["limit"]])
 
     def evidence(self, facts: Facts) -> Sequence[str]:
-        return [r"shop\.test/(catalogue/.+|search/.*)"]
+        return [addresses.ARTICLE_LISTS]
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return [
@@ -200,7 +202,7 @@ class NumberOfReviews(Template):
         return Number(facts["count"], given=numbers(facts["title"]))
 
     def evidence(self, facts: Facts) -> Sequence[str]:
-        return [r"shop\.test/(catalogue/.+|search/.*)"]
+        return [addresses.article(facts["title"]), addresses.ARTICLE_LISTS]
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return find(facts["title"])
