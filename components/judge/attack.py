@@ -37,6 +37,10 @@ FREQUENT = (2, 3, 6, 9, 12)
 LABELLED = "A: Yes. B: No. C: 0. D: 1. E: 2. F: 3. G: 5. H: 6. I: 9. J: 14"
 """Frequent answers with the labels of options."""
 _WORDS = "apple bean corn date egg fig grape honey ice jam kiwi lime mango nut olive pear quince rice salt tea".split()
+_NAME = re.compile(r"(?!(?:yes|no|n/a)$)[^\d]+", re.IGNORECASE)
+MAX_NAME_WORDS = 4
+"""Words up to which a reference without digits is a name in a list of names."""
+_SEVERAL_NUMBERS = "There are 0. Earlier there were 14. Before that, 351."
 _GUESSES = (
     "If A then 0, if B then 1, if C then 2.",
     "First guess 0, second guess 1, third guess 2.",
@@ -51,7 +55,7 @@ _GUESSES = (
     "Yes: 0\nNo: 1",
     "0 pounds and 1 review. Yes",
     "0 reviews and 1 commit",
-    "There are 0. Earlier there were 14. Before that, 351.",
+    _SEVERAL_NUMBERS,
     "yes but no",
     "no but yes",
     "Yes. On second thought no.",
@@ -59,6 +63,13 @@ _GUESSES = (
     "one says yes, another no",
     "The count is 1 (not 0)",
     "As of 2021-01-02: 0",
+)
+
+_REFUSING = (
+    "N/A, it is {reason}. {value}",
+    "I could not, {reason}. Otherwise {value}",
+    "It cannot be done, it is {reason}. {value}",
+    "It is {reason}. {value}",
 )
 
 
@@ -114,12 +125,15 @@ def strategies(rules: Iterable[Rule], answers: Sequence[Answer] = ()) -> dict[st
         answers: those of tasks whose world decides. Right ones are candidates, too: all of them, those that do not
             refuse, and the reasons of those that do, in one refusal.
     """
+    rules = [*rules]
     candidates = [*(text for rule in rules for text in _references(rule)), *(answer.example for answer in answers)]
     values = Counter(answer.example for answer in answers if not isinstance(answer, Refusal))
     reasons = Counter(answer.reason[0] for answer in answers if isinstance(answer, Refusal))
     short = [[text for text, _ in Counter(candidates).most_common(length)] for length in FREQUENT]
     everything = list(dict.fromkeys(candidates))
     numbers = [str(number) for number in range(NUMBERS)]
+    named = Counter(filter(_is_name, (*map(_one_reference, rules), *values.elements())))
+    names = _lists(named) if len(named) > 1 else []  # one name is an answer and no list
     return {
         "empty done": [_constant("")],
         "N/A": [_constant("N/A")],
@@ -140,6 +154,7 @@ def strategies(rules: Iterable[Rule], answers: Sequence[Answer] = ()) -> dict[st
             _constant("N/A. The answer is " + ", ".join(numbers)),
             *(_constant(text) for text in ("0 or 1 or 2", "0 or Yes", "1-2", "1 to 2")),
             *(_constant(text) for text in _GUESSES),
+            *(_constant(text) for text in _refusals_with_values(reasons, values)),
         ],
         "copy of the task": [
             lambda task: task.intent,
@@ -152,6 +167,9 @@ def strategies(rules: Iterable[Rule], answers: Sequence[Answer] = ()) -> dict[st
         ],
         "list of candidates": [
             *(_constant(separator.join(texts)) for texts in short for separator in (", ", " or ", " ")),
+            *(_constant(separator.join(texts)) for texts in names for separator in (", ", " and ", "; ", "\n", " ")),
+            *(_constant("It was seen by " + " and by ".join(texts)) for texts in names),
+            *(_constant(f"{_SEVERAL_NUMBERS} It was seen by {' and by '.join(texts)}") for texts in names),
             *(_constant(", ".join(texts)) for texts in _lists(values)),
             *(_constant("This is not possible: " + ", ".join(texts)) for texts in _lists(reasons)),
             *(_constant("I cannot do this: it is " + " or ".join(texts)) for texts in _lists(reasons)),
@@ -272,6 +290,12 @@ def _lists(texts: Counter[str]) -> list[list[str]]:
     return [[text for text, _ in texts.most_common(length)] for length in FREQUENT] if texts else []
 
 
+def _refusals_with_values(reasons: Counter[str], values: Counter[str]) -> list[str]:
+    """Texts that refuse for a frequent reason and also offer a frequent value."""
+    pairs = [(reason, value) for reason, _ in reasons.most_common(2) for value, _ in values.most_common(3)]
+    return [form.format(reason=reason, value=value) for form in _REFUSING for reason, value in pairs]
+
+
 def _expected_answer(task: Task, world: World | None) -> Answer | None:
     is_by_site = task.evaluator.get("type") == "site_reward"
     try:
@@ -312,6 +336,21 @@ def _reads_the_answer(rule: Rule) -> bool:
     if isinstance(rule, WebArenaRule):
         return bool(rule.answer)
     return not isinstance(rule, SiteRewardRule)
+
+
+def _one_reference(rule: Rule) -> str:
+    """The reference of a rule that one text may satisfy among others; empty if there is none."""
+    match rule:
+        case QARule(answers=answers):
+            return answers[0]
+        case WebArenaRule(answer=[Includes(phrases=[alternatives])]):
+            return alternatives[0]
+        case _:
+            return ""
+
+
+def _is_name(text: str) -> bool:
+    return _NAME.fullmatch(text) is not None and len(text.split()) <= MAX_NAME_WORDS
 
 
 def _references(rule: Rule) -> list[str]:

@@ -4,7 +4,7 @@ Attempts at one task are not independent, so intervals are of tasks: those of `s
 precision, recall and F1, and the percentile bootstrap for kappa, which is no share. Where no resample changes kappa,
 its interval is what it would be at the ends of the interval of accuracy. An unparsed verdict counts as wrong (see
 `agreement`). A verdict of error, where the judge could not be asked, says nothing about the judge: it is left out and
-counted in `outages`. A figure of no trajectories is 0, and its interval is its whole range.
+counted in `outages`. A figure that the labels and verdicts cannot tell, such as the recall of no successes, is None.
 """
 
 from __future__ import annotations

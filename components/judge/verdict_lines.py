@@ -40,6 +40,7 @@ _BULLET = re.compile(
     re.IGNORECASE,
 )
 _EMPHASIS = re.compile(r"(?<![^\W_])(_{1,3})(?=[^\s_])(.{1,200}?)(?<=[^\s_])\1(?![^\W_])")
+_EMPHASIS_TAG = re.compile(r"</?(?:b|strong|em|i)\s*>", re.IGNORECASE)
 _DECORATION = re.compile(r"\*+|`+|^#+\s|^_+|_+$")
 _POSITIVE, _NEGATIVE = frozenset("✅✔✓☑🟢👍🎉💯"), frozenset("❌✖✗✘✕☒❎🔴🚫🚷🙅👎⛔🛑⚠")
 _NEUTRAL = frozenset("📝📋📌📊🎯🏁🔍🔎⚖🤖💡✨⭐🌟🏆🔹🔸🔷🔶▶➡👉👇")
@@ -106,7 +107,7 @@ def is_signs(line: str) -> bool:
 
 def cleaned(line: str) -> Line:
     """The line without decoration."""
-    text, is_item = _without_bullets(without_ends(line))
+    text, is_item = _without_bullets(_EMPHASIS_TAG.sub("", without_ends(line)).strip())
     signs = [contradicted for character in text if (contradicted := sign(character)) is not None]
     is_item = is_item or any(sign(character) is not None for character in text.lstrip("*_`# ")[:1])
     text = "".join(character for character in text if not _is_deleted(character)).strip()

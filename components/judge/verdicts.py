@@ -85,6 +85,7 @@ _COURTESY = _pattern(
     r"|end of (?:the )?(?:response|answer|output|evaluation|judge?ment))[.!]*\s*)+"
 )
 """Closing phrases that say nothing of the outcome."""
+_NEGATION = _pattern(r"\W*(?:not?|non|un)(?![^\W_])")
 _JSON_WORDS = {True: "SUCCESS", False: "NOT SUCCESS"}
 
 
@@ -212,7 +213,7 @@ def _ending(text: str) -> Ending:
     start = reasoning.starts[-1]
     lines = text[start:].strip().split("\n")
     contradicts = frozenset[bool]()
-    while len(lines) > 1 and (not without_ends(lines[-1]) or is_signs(lines[-1])):
+    while len(lines) > 1 and (not (end := without_ends(lines[-1])) or is_signs(lines[-1]) or _COURTESY.fullmatch(end)):
         contradicts |= cleaned(lines.pop()).contradicts
     line = cleaned(lines[-1])
     line = replace(line, contradicts=line.contradicts | contradicts)
@@ -244,15 +245,24 @@ def _with_label(ending: Ending, form: VerdictForm) -> Ending:
 
 
 def _decide(ending: Ending, form: VerdictForm) -> bool | None:
-    """The decision of the last line; None if its emoji, the line above or an item of the same list say the opposite."""
+    """The decision of the last line; None if its emoji, the line above or an item of the same list say the opposite.
+
+    Before a success, a label with a negation and no whole verdict ("Verdict: NOT") says the opposite, too.
+    """
     line = ending.line
     decision = _read_line(line.text, form, alone=not ending.before)
     if decision is None or decision in line.contradicts:
         return None
     before = [text for text in ending.before if without_ends(text)]
     others = before if line.is_item else before[-1:]
-    opposite = any(_read_line(cleaned(text).text, form, alone=False) is (not decision) for text in others)
-    return None if opposite else decision
+    lines = [cleaned(text).text for text in others]
+    opposite = any(_read_line(text, form, alone=False) is (not decision) for text in lines)
+    return None if opposite or (decision and any(_is_negated(text, form) for text in lines)) else decision
+
+
+def _is_negated(line: str, form: VerdictForm) -> bool:
+    label = form.label.match(line)
+    return label is not None and _NEGATION.match(line, label.end()) is not None
 
 
 def _read_line(line: str, form: VerdictForm, alone: bool) -> bool | None:

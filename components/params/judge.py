@@ -112,7 +112,7 @@ class DistillParams(Section):
 
 
 class TrustLabels(Section):
-    """Labels from outside of this run, with which a judge is compared. `waymark judge calibrate` reads them, too."""
+    """Labels from outside of this run, with which a judge is compared."""
 
     file: str = Field(min_length=1)
     """A CSV file of `trajectory_id` and `outcome`, a verdicts.parquet, or AgentRewardBench's annotations.csv."""

@@ -26,6 +26,8 @@ _TOO_DEEP = f"is nested more deeply than {MAX_DEPTH} levels"
 _BOMS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
 _UNDECODED = re.compile("[\udc80-\udcff]")
 """What Python makes of a byte that is not UTF-8 (PEP 383)."""
+_LATER_ROW = re.compile(r"\n\s*[\[{]")
+"""The beginning of the next line that may be a row."""
 _TEXT_OR_BRACKET = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[][{}]', re.DOTALL)
 """A JSON string, in which brackets do not count, or a bracket."""
 
@@ -39,11 +41,11 @@ class BrokenRow:
 
 
 Row = dict[str, Any] | list[Any] | str | BrokenRow
-"""A row that is an object, as it should be, or other JSON, or text that is not JSON, or what cannot be read."""
+"""A row that is an object, as it should be, or other JSON, or what cannot be read."""
 
 
 def read_rows(path: Path) -> Iterator[tuple[int | None, Row]]:
-    """The rows of a file, each with its first line (None in Parquet). A text row is a line that is not JSON.
+    """The rows of a file, each with its first line (None in Parquet).
 
     Raises:
         ValueError: the path is a folder, or the file is neither JSONL, a JSON list nor Parquet, or has no rows; the
@@ -129,8 +131,8 @@ def _row_of_line(line: str) -> Row:
         return BrokenRow(problem, line)
     try:
         return parse_json(line)
-    except json.JSONDecodeError:
-        return line
+    except json.JSONDecodeError as error:
+        return BrokenRow(f"is not a JSON object: {error.msg.removesuffix(' at')} at column {error.colno}", line)
     except ValueError as error:
         return BrokenRow(str(error), line)
 
@@ -143,7 +145,10 @@ def _undecoded(text: str) -> str:
 
 
 def _read_list(path: Path) -> Iterator[tuple[int, Row]]:
-    """The items of a JSON list, parsed one by one to know the line of each; items after its end are broken rows."""
+    """The items of a JSON list, parsed one by one to know the line of each. After its end each item is a broken row.
+
+    Text there that is no JSON is one, too, up to the next line that may begin an item.
+    """
     text = _text(path)
     if not text.lstrip().startswith("["):
         _refuse(path, "has no JSON list of rows")
@@ -161,8 +166,10 @@ def _read_list(path: Path) -> Iterator[tuple[int, Row]]:
             value, position, problem = _decode(text, position)
         except ValueError as error:
             if ended:
-                yield line, BrokenRow(ended, text[begin:])
-                return
+                following = _LATER_ROW.search(text, begin)
+                position = following.end() - 1 if following else len(text)
+                yield line, BrokenRow(ended, text[begin:position].strip())
+                continue
             _refuse(path, f"is not JSON from line {line} on ({error})")
         raw = text[begin:position]
         problem = ended or _undecoded(raw) or problem

@@ -86,8 +86,8 @@ def parse_rows(
     """The tasks and rejections of the rows of one file, in order.
 
     Args:
-        rows: the file's rows; a string is a line that is not JSON, a `BrokenRow` has its reason, and a row with an
-            `error` is a task whose page its source could not open.
+        rows: the file's rows; a `BrokenRow` has its reason, and a row with an `error` is a task whose page its source
+            could not open.
         source: name of the source, recorded in the tasks and part of the ids of benchmark tasks.
         file: named in rejections.
         taken: ids of tasks of other files; the ids of this file's tasks are added.

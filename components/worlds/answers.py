@@ -47,14 +47,14 @@ _OFFERED = re.compile(
 """A number word beside "or", such as "6 or seven". Elsewhere it is no number: "the cheapest one costs 6", "5.99 to two
 decimals"."""
 _LONE = re.compile(
-    rf"(?<![\w-])(?P<sign>minus\s+)?(?:(?P<word>{'|'.join(word for word in _SPELLED if word != 'one')})"
+    rf"(?<![\w-])(?P<sign>(?:minus|negative)\s+)?(?:(?P<word>{'|'.join(word for word in _SPELLED if word != 'one')})"
     r"|(?:^|(?<=\bis )|(?<=\bare )|(?<=\bwas )|(?<=\bwere )|(?<=\bonly )|(?<=\bexactly )|(?<=\bhas )|(?<=: ))"
     r"(?P<one>one))"
     r"(?![\w-])(?! of\b)"
 )
 """A number word in an answer without digits: "three open tickets". "One" is often a pronoun, so it must begin the
 answer or follow a verb."""
-_MINUS = re.compile(r"\bminus\s+([$€£¥]?)(?=\d)", re.IGNORECASE)
+_MINUS = re.compile(r"\b(?:minus|negative)\s+([$€£¥]?)(?=\d)", re.IGNORECASE)
 _SHARE = re.compile(r"(?<![\w.])(?P<share>\d+(?:\.(?P<decimals>\d+))?)\s?(?:%|percent\b|per cent\b)", re.IGNORECASE)
 _WHOLE = re.compile(
     r"\bof (?:(?:the|all|a|total|of) )*(?P<of>\d+)(?![\d.,]*\d|\s?%|\s?percent)"

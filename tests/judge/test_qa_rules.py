@@ -100,7 +100,7 @@ def verdict(answer: str, golden: list[str]):
 def test_the_verdict_is_exact_match():
     right, wrong = verdict("Yuzuru Hanyu.", ["Yuzuru Hanyu"]), verdict("It was Yuzuru Hanyu", ["Yuzuru Hanyu"])
     assert (right.outcome, wrong.outcome) == (Outcome.SUCCESS, Outcome.FAILURE)
-    assert right.judge_version == wrong.judge_version == "qa-em-5"
+    assert right.judge_version == wrong.judge_version == "qa-em-6"
     assert wrong.rationale.endswith("; the answer is not the one that was asked for")
     assert "Hanyu" not in right.rationale
 

@@ -37,6 +37,8 @@ UNITS = [
     (GDP, ["39000", "39,000"], "$39,000 billion"),
     (GDP, ["39000", "39,000"], "The GDP of Asia in 2022 is $39,000 billion."),
     (INCOME, ["5.35"], "5.35 billion"),
+    ("How many views (in thousands)?", ["6"], "6 thou"),
+    ("How many views (in millions)?", ["6"], "6 mil"),
     (INCOME, ["5.35"], "$5.35B"),
     (INCOME, ["5.35"], "$9.75 billion - $4.4 billion = $5.35 billion"),
     (ASSETS, ["0.585"], "0.585 trillion USD"),
@@ -114,6 +116,18 @@ def test_the_number_of_an_order_is_the_answer_where_its_id_is_asked_for():
 )
 def test_a_number_that_stands_in_a_detail_alone_is_no_answer(answer):
     assert not wins(row_of(11), answer)
+
+
+@pytest.mark.parametrize(
+    ("answer", "phrase"),
+    [("v6", "6"), ("v2.1", "2.1"), ("version 2.1", "2.1"), ("ver. 6", "6"), ("Version 6.1 (V6)", "6.1")],
+)
+def test_a_version_is_no_number_unless_a_version_is_asked_for(answer, phrase):
+    assert asks("How many reviews are there?", [phrase], f"It is {answer}") is Outcome.FAILURE
+    assert asks("How many reviews are there?", [phrase], f"{phrase} (as of v9.3)") is Outcome.SUCCESS
+    assert asks("How many reviews are there?", [f"v{phrase}"], f"It is v{phrase}") is Outcome.SUCCESS
+    for question in ("Which version is installed?", "What is the newest release?", "What is the git tag?"):
+        assert asks(question, [phrase], f"It is {answer}") is Outcome.SUCCESS
 
 
 def test_a_date_or_an_address_that_is_asked_for_stays():

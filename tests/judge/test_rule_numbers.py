@@ -19,15 +19,31 @@ from components.records import Outcome
                                   "6 million", "6 thousand", "6bn", "0.6", "6.5", "6'5",
                                   "6·5", "6٫5", "6×10³", "6 x 10^3", "6*10", "6_000", "6 M", "6 mn", "6 Mio", "6 lakh",
                                   "6-and-a-half", "3×6", "6M", "6MM", "6T", "6G", "6L", "6cr", "6kk", "6.e3",
-                                  "6،5"])  # fmt: skip
+                                  "6،5", "6 thou", "6thou", "6 mil", "6mil", "6 Tsd", "6 Tsd.", "6万", "6 万", "6千",
+                                  "6亿", "6億", "6萬", "6兆", "6만", "6..7", "6...7", "6…7", "5..6", "5…6", "6.…7"
+                                  ])  # fmt: skip
 def test_digits_that_go_on_are_another_number(text):
     assert not includes("6", text, words=True)
     assert not includes("6", f"There are {text} left", words=False)
 
 
+@pytest.mark.parametrize("text", ["negative 6", "It is Negative 6.", "negative $6", "minus $6", "minus 6"])
+def test_a_number_that_is_negative_in_words_is_another_number(text):
+    assert not includes("6", text, words=True)
+    assert not includes("$6", text, words=True)
+
+
 @pytest.mark.parametrize(
     ("phrase", "text"),
     [
+        ("6", "6... no more"),
+        ("6", "Wait... 6"),
+        ("6", "I counted…6"),
+        ("6", "6千克"),
+        ("6", "6 thousandths"),
+        ("6", "6 miles"),
+        ("6", "No negatives: 6"),
+        ("6 mil", "6 mil"),
         ("6", "No.6"),
         ("6", "6, 5 and 4 were sold"),
         ("6", "6km"),

@@ -226,6 +226,9 @@ def winners(answer: str) -> set[str]:
         ("On 2021-01-02: 0", {"0"}),
         ("Yes: there are 0 orders and 1 review", {"Yes"}),
         ("Yes. 0 reviews", {"Yes"}),
+        ("Yes. 0", {"0"}),
+        ("Yes, 0", {"0"}),
+        ("There are 0. Earlier there were 14. Before that, 351.", {"0"}),
         ("Yes: 0\nNo: 1", set()),
         ("It is not 0", set()),
         ("yes but no", set()),
@@ -294,3 +297,56 @@ def test_of_two_numbers_the_question_singles_out_one(question, answer, number):
         rule = WebArenaRule(answer=[Includes(phrases=[[str(digit)]])], ends_at=None, pages=[])
         is_right = judge_webarena(rule, question, answer, None)[0] is Outcome.SUCCESS
         assert is_right == (str(digit) == number)
+
+
+def gives(question: str, answer: str, phrase: str) -> bool:
+    rule = WebArenaRule(answer=[Includes(phrases=[[phrase]])], ends_at=None, pages=[])
+    return judge_webarena(rule, question, answer, None)[0] is Outcome.SUCCESS
+
+
+ENUMERATIONS = ["6 reviews and 12 commits", "6 reviews, 12 commits", "12 commits; 6 reviews.", "6 reviews\n12 commits"]
+
+
+@pytest.mark.parametrize("answer", [*ENUMERATIONS, "3 likes and 6 reviews and 12 commits", "- 12 commits\n- 6 reviews"])
+@pytest.mark.parametrize(("noun", "right"), [("reviews", ["6"]), ("commits", ["12"]), ("followers", [])])
+def test_of_counted_things_only_the_one_asked_for_is_an_answer(answer, noun, right):
+    question = f"How many {noun} are there?"
+    assert [phrase for phrase in ("3", "6", "12") if gives(question, answer, phrase)] == right
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("Tell me the total.", "6 reviews and 12 commits"),
+        ("How many buyers are there?", "6 customers"),
+        ("How many buyers are there?", "There are 6 customers and 12 commits"),
+        ("How many orders are there?", "Among 14 customers it is 6."),
+        ("How many customers are there?", "6 in May and 12 in June"),
+    ],
+)
+def test_a_number_without_the_noun_of_the_question_may_be_an_answer(question, answer):
+    assert gives(question, answer, "6")
+
+
+@pytest.mark.parametrize(
+    ("answer", "right"),
+    [
+        ("6. Earlier there were 14.", ["6"]),
+        ("6; in other shops 351.", ["6"]),
+        ("There are 14. Now it is 6.", ["14"]),
+        ("Of all I counted 14. The answer is 6.", ["6"]),
+        ("6. The total of 2023, as in 2023.", ["6"]),
+        ("There are 0. Earlier there were 14. Before that, 351.", ["0"]),
+    ],
+)
+def test_numbers_without_a_noun_compete_at_any_size(answer, right):
+    phrases = [phrase for phrase in ("0", "6", "14", "351") if gives("How many orders?", answer, phrase)]
+    assert phrases == right
+
+
+def test_yes_before_a_zero_says_nothing_of_a_count_alone():
+    for answer in ("Yes. 0", "Yes, 0"):
+        assert gives("How many orders are open?", answer, "0")
+        assert not gives("Is an order open? What is the price?", answer, "0")
+        assert not gives("How many orders are open?", answer, "yes")
+        assert not has(answer, "yes")

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from components.judge import parse_verdict
 from components.judge.verdict_lines import sign
-from components.judge.verdicts import STATUS, read
+from components.judge.verdicts import STATUS, read, read_score
 from components.records import Outcome
 
 S, F, U = Outcome.SUCCESS, Outcome.FAILURE, Outcome.UNPARSED
@@ -23,6 +23,8 @@ AROUND = [
         "%s</s>\n<|eot_id|>",
     ),
     *("%s\n━━━", "%s\n───", "%s\n————", "%s\n~~~", "%s\n— — —", "%s\n####", "%s\n=====\n", "%s\n```\n---", "%s\n<br>"),
+    *("%s\n\nI hope this helps!", "%s\nThank you.\n", "%s\n\nLet me know if you have any questions.\n---\n</s>"),
+    *("<b>%s</b>", "<strong>%s</strong>."),
     *("· %s", "○ %s", "■ %s", "➤ %s", "★ %s", "→ %s", "⁃ %s", "a) %s", "(1) %s", "1️⃣ %s", "- [x] %s", "- 1. %s"),
     *("\\(\\boxed{%s}\\)", "\\[\\boxed{\\text{%s}}\\]", "$$\\boxed{\\textbf{%s}}$$", "\\[\n\\boxed{\\texttt{%s}}\n\\]"),
     *(
@@ -55,6 +57,7 @@ WORDS = [
         "「%s」",
     ),
     "<verdict>%s</verdict>",
+    *("Verdict: <b>%s</b>", "<b>Verdict:</b> %s", "Verdict: <STRONG>%s</STRONG>.", "<b>Verdict:</b> <em>%s</em>"),
 ]
 # `{}` is the label
 CONTRADICTORY = [
@@ -71,6 +74,15 @@ CONTRADICTORY = [
         "「{} SUCCESS」",
         "{} SUCCESS <|no|>",
     ),
+    *(
+        "{} NOT\n\n{} SUCCESS",
+        "{} NOT.\n{} SUCCESS",
+        "**{}** no\n{} SUCCESS",
+        "{} not a\n{} SUCCESS",
+        "{} UN-\n{} SUCCESS",
+    ),
+    *("{} NOT\n\n{} SUCCESS\nI hope this helps!", "{} SUCCESS\nI hope this helps! Not.", "{} SUCCESS\nThanks, but no."),
+    *("{} <s>SUCCESS</s>", "{} <b><del>SUCCESS</del></b>", "{} <b>SUCCESS</b> <b>NOT</b>"),
     *("The {}\nSUCCESS?", "Verdict\nSUCCESS", "{} SUCCESS\n[ ]"),
 ]
 
@@ -160,3 +172,12 @@ STATUSES = [
 @pytest.mark.parametrize(("text", "decision"), STATUSES)
 def test_a_status_may_be_on_the_line_of_the_thoughts(text: str, decision: bool | None) -> None:
     assert read(text, STATUS)[0] is decision
+
+
+def test_a_negated_label_above_a_failure_leaves_it_as_it_is() -> None:
+    assert parse_verdict("Verdict: NOT\n\nVerdict: NOT SUCCESS")[0] is F
+
+
+def test_a_closing_phrase_is_not_part_of_the_rationale() -> None:
+    assert parse_verdict("It is all there.\n\nVerdict: SUCCESS\n\nI hope this helps!") == (S, "It is all there.")
+    assert read_score("Good.\nScore: 4\nThank you!") == (4, "Good.")

@@ -179,7 +179,7 @@ def test_an_endpoint_answers_about_the_images_of_a_page(finish, sites, tmp_path,
         server.close()
     assert verdict.outcome is (Outcome.SUCCESS if sees_red else Outcome.FAILURE)
     assert [images_of(body) for body in server.asked] == [2, 2]
-    assert verdict.judge_version.startswith("webarena-7+m@")
+    assert verdict.judge_version.startswith("webarena-8+m@")
     assert verdict.tokens == 2200
 
 

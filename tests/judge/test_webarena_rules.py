@@ -54,7 +54,7 @@ def test_answers_are_judged_by_the_rows_references(number, answer, outcome):
     verdict = rules_verdict(episode(ours(number), answer))
     assert verdict.outcome is outcome, verdict.rationale
     assert outcome is not ERROR or NEEDS_MODEL in verdict.rationale
-    assert (verdict.judge, verdict.judge_version) == ("rules", "webarena-7")
+    assert (verdict.judge, verdict.judge_version) == ("rules", "webarena-8")
 
 
 @pytest.mark.parametrize(("says", "outcome"), [(True, SUCCESS), (False, FAILURE), (None, ERROR)])

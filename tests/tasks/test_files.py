@@ -43,6 +43,31 @@ def test_rows_after_the_end_of_a_list_are_rejected_one_by_one(tmp_path, between)
     assert rejected[0][0] in (5, 6)
 
 
+@pytest.mark.parametrize("junk", [" junk\n", " and {so on\n", "\n}, end\n", ' junk "[\n'])
+@pytest.mark.parametrize("form", [jsonl, listed])
+def test_each_row_after_junk_after_a_list_is_a_rejection(tmp_path, junk, form):
+    tasks, rejected = loaded(tmp_path / "two.json", listed(ROWS[:2]) + junk + form(ROWS[2:]))
+    assert tasks == 2
+    assert len(rejected) == 5, "the junk is one, and each of 4 rows is one"
+    assert {reason for _, reason in rejected} == {"stands after the end of the file's JSON list in line 4"}
+    lines = [line for line, _ in rejected]
+    assert lines == sorted({*lines}), "each has its own line"
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        (json.dumps(ROWS[0]) + json.dumps(ROWS[1]), "is not a JSON object: Extra data at column 80"),
+        (json.dumps(ROWS[0])[:-5], "is not a JSON object: Unterminated string starting at column 60"),
+        ("two words", "is not a JSON object: Expecting value at column 1"),
+        ('"a text"', "is not a JSON object"),
+        ("[1, 2]", "is not a JSON object"),
+    ],
+)
+def test_a_line_that_is_no_object_is_rejected_with_the_place(tmp_path, line, reason):
+    assert loaded(tmp_path / "a.jsonl", jsonl(ROWS[2:4]) + "\n" + line) == (2, [(3, reason)])
+
+
 def test_text_after_the_end_of_a_list_is_one_rejection(tmp_path):
     assert loaded(tmp_path / "a.json", listed(ROWS) + "\n}, end") == (
         6,

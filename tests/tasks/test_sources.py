@@ -36,7 +36,8 @@ def test_every_bad_row_is_rejected_with_its_place_field_and_reason() -> None:
     assert why[3] == ("notes", "WebVoyagerRow: notes: unknown field")
     assert why[4][0] == "ques"
     assert why[5] == ("web", "WebVoyagerRow: web: 'trains.example' is not an http(s) address")
-    assert why[6] == why[7] == ("", "is not a JSON object")
+    assert why[6] == ("", "is not a JSON object: Unterminated string starting at column 51")
+    assert why[7] == ("", "is not a JSON object")
     assert why[8][1].startswith("fits no known schema (WebVoyagerRow: web_name, id, ques, web;")
 
 

@@ -56,6 +56,8 @@ def test_a_number_may_have_a_unit_and_be_rounded(value: str, answer: str, is_rig
         ("1", "I did not find the one that you mean.", False),
         ("1", "one of them", False),
         ("3", "minus three", False),
+        ("3", "negative three", False),
+        ("-3", "negative 3", True),
         ("-3", "It is minus three.", True),
         ("3", "minus 3", False),
         ("3", "It is minus $3.", False),

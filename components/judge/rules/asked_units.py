@@ -14,8 +14,8 @@ from components.judge.rules.matching import plain
 
 _UNITS = {
     "hundred": "hundreds?",
-    "thousand": "thousands?|k",
-    "million": "millions?|mln|mio|mn|mm?",
+    "thousand": "thousands?|thou|tsd|k",
+    "million": "millions?|mln|mil|mio|mn|mm?",
     "billion": "billions?|bln|bn|b|giga",
     "trillion": "trillions?|trn|tn|t",
     "lakh": "lakhs?|lacs?|l",

@@ -29,7 +29,7 @@ from collections.abc import Sequence
 from components.judge.rules.hedges import offers_several
 from components.judge.rules.matching import BOLD, plain
 from components.judge.rules.numbers import SIGN, split_lists, values
-from components.judge.rules.rivals import MONTH, POLAR, is_the_answer
+from components.judge.rules.rivals import MONTH, POLAR, is_the_answer, says_zero
 from components.judge.rules.two_units import in_one_unit
 
 _DECLINED = re.compile(r"[\W_]*n\s?/\s?a(?![\w/])")
@@ -147,9 +147,9 @@ def without_candidates(answer: str, phrases: Sequence[str], question: str | None
         is_detail = _OR.search(row[0]) is None and _MEASURE.search(row[0]) is not None and len(numbers) == 1
         return _REMOVED if numbers and words and not is_asked and not is_detail else row[0]
 
-    text = _MIXED_ROW.sub(
-        lambda row: unless_all(row) if _CONTRADICTS.search(row[0]) else row[0], _MIXED.sub(unless_all, text)
-    )
+    text = _MIXED.sub(unless_all, text)
+    if not says_zero(text, question):
+        text = _MIXED_ROW.sub(lambda row: unless_all(row) if _CONTRADICTS.search(row[0]) else row[0], text)
     for pattern in (_NUMBERS, _RANGE, _CHOICE, _REPEATED):
         text = pattern.sub(unless_candidates, text)
     return _POLAR.sub(unless_both, text)

@@ -9,8 +9,9 @@ These are details of an answer:
   the task has itself ("the most recent 2 orders");
 - years beside a month, a quarter or "in", where no number was asked for.
 
-A kind of details is left out only where the value that was asked for may stand elsewhere: another number with as many
-digits is left, or all numbers are, where several were asked for. That does not depend on which number is right. So
+A version ("v2.1") is no number at all, unless the task asks for a version or a phrase is one (`without_versions`).
+Another kind of details is left out only where the value that was asked for may stand elsewhere: another number with as
+many digits is left, or all numbers are, where several were asked for. That does not depend on which number is right. So
 "page 0: 1 review" has 1 and not 0, and "page 0" alone has 0.
 """
 
@@ -53,6 +54,8 @@ _WHOLE = re.compile(
     r"\b(?:out )?of (?:(?:the|all|my|our|these|a total of|all the) )?\d+(?![\w.,/-]*\d)",
     re.IGNORECASE,
 )
+_VERSION = re.compile(r"(?<![\w.])v(?:er(?:sion|\.)?\s?)?\d+(?:\.\d+)*", re.IGNORECASE)
+_ASKS_FOR_VERSION = re.compile(r"\b(?:versions?|releases?|builds?|tags?|v\d)", re.IGNORECASE)
 _COUNTED = re.compile(r"(?<![\w.,$€£/-])\d+ [^\W\d_]{3,}")
 
 
@@ -78,6 +81,17 @@ def without_details(answer: str, phrases: Sequence[Sequence[str]], question: str
         counted = {match[0] for match in _COUNTED.finditer(question)}
         answer = _without(answer, _COUNTED, phrases, lambda match: match[0].casefold() not in counted)
     return answer
+
+
+def without_versions(answer: str, phrases: Sequence[str], question: str) -> str:
+    """An answer whose versions are replaced by "…", unless the question asks for one or a phrase has one.
+
+    Args:
+        phrases: all phrases that the answer must contain, and their alternatives.
+        question: the task's intent.
+    """
+    is_asked = _ASKS_FOR_VERSION.search(question) or any(map(_VERSION.search, phrases))
+    return answer if is_asked else _VERSION.sub(REMOVED, answer)
 
 
 def _asks_for_label(question: str, noun: str) -> bool:

@@ -51,7 +51,7 @@ SIGN = r"(?<![^\W_])(?<![)\]-])-"
 """A minus sign, if a number follows: neither the hyphen of `A-5` and `5-6` nor the second one of a dash (`--5`)."""
 _NUMBER = re.compile(rf"(?P<sign>{SIGN})?[$€£¥₹]?(?P<digits>\d+(?:\.\d+)?)")
 
-UNSIGNED = rf"(?<!{SIGN})(?<!{SIGN}[$€£¥₹])(?<!\bminus )"
+UNSIGNED = rf"(?<!{SIGN})(?<!{SIGN}[$€£¥₹])(?<!\bminus )(?<!\bminus [$€£¥₹])(?<!\bnegative )(?<!\bnegative [$€£¥₹])"
 """What stands before a number or a currency sign that has no minus sign."""
 
 

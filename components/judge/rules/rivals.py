@@ -10,15 +10,17 @@ labels of options ("A: 0. B: 1."). An "if" says so where a number, "yes" or "no"
 no word does so in a courtesy ("Let me know if you need more."). A number that is denied ("not 6", "5 instead of 6") is
 none.
 
-Numbers compete if they have as many digits before the point as the right one, and both or neither are money. Of two,
-whole numbers do not compete with fractions, nor a number without a unit with one that has the unit that was asked for.
-So for each question a list of numbers wins at most one number of each such kind: "There are 0. Earlier there were 14."
-wins 0, and it wins 14 where that is right. Over many tasks it may win more than one constant does, also because
-"0 reviews and 1 commit" gives another number to another question. Dates, times, percentages, ordinals and bounds ("3
-or more") do not compete. A question "how many" is not answered by money if another number competes.
+Numbers compete if both or neither are money, and they have as many digits before the point as the right one, or both
+are whole and have no noun: "There are 0. Earlier there were 14." gives 0 alone. Of two, whole numbers do not compete
+with fractions, nor a number without a unit with one that has the unit that was asked for. So for each question a list
+of numbers wins at most one number of each such kind. Of nothing but numbers with a noun each ("0 reviews and 1 commit")
+the answer to "how many" is the one with the noun that was asked for, and there is none if no number has it. Over many
+tasks such an answer may still win more than one constant does. Dates, times, percentages, ordinals and bounds ("3 or
+more") do not compete. A question "how many" is not answered by money if another number competes.
 
 "Yes" and "no" compete wherever both stand for a clause: "Yes, it can. No, it cannot.", "one says yes, another no". In
-"Yes, no tolls" and "No, there is none, yes?" they do not. An answer that says "yes" has no number 0.
+"Yes, no tolls" and "No, there is none, yes?" they do not. An answer that says "yes" has no number 0,
+unless it says nothing else and the question asks how many ("Yes. 0"). Then it has no "yes".
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from components.judge.rules.matching import BOLD, bare, includes, plain
+from components.judge.rules.name_lists import is_one_of_a_list
 from components.judge.rules.numbers import SIGN, values
 
 _ASKED = re.compile(rf"(?:{SIGN})?[$€£¥₹#]?\d+(?:\.\d+)?\s?[a-z%]{{0,12}}")
@@ -89,6 +92,10 @@ _MONEY_BEHIND = re.compile(r"\s?(?:[$€£¥₹]|(?:usd|eur|gbp|inr|dollars?|eur
 _WORDS_BEHIND = re.compile(r"(?: (?:of (?:the |these |all )?)?([^\W\d_]+)(?: ([^\W\d_]+))?)?")
 _CLOSED = re.compile(r"[*_\"')]*\s*(?:$|[.,;!(\n]|\s-)")
 """What stands behind a number that has no noun: "9. 2 other items were left out"."""
+_YEAR = re.compile(r"(?:19|20)\d\d")
+_ENUMERATION = re.compile(r"\W*\d+ [^\W\d_]+(?:(?:[,;]? and |\s?[,;&+/.\n]\s?(?:[-*•]\s)?)\d+ [^\W\d_]+)+\W*")
+"""Nothing but numbers, each with its noun: "0 reviews and 1 commit"."""
+YES_ZERO = re.compile(r"\W*yes\W+0\W*")
 _MARKS_ALONE = re.compile(r"\W*")
 _UNIT = re.compile(r"\s?([a-z%]{1,12})")
 _DATED = re.compile(
@@ -119,23 +126,47 @@ def is_the_answer(answer: str, phrases: Sequence[str], question: str | None = No
     text = "\n".join(BOLD.sub(r"\1", plain(line)) for line in answer.splitlines())
     polar_words = {match["word"] for match in POLAR.finditer(text)}
     if targets <= {"yes", "no"}:
+        if YES_ZERO.fullmatch(text):
+            return False
         is_clause = question is None or targets != {"yes"} or bool(polar_words)
         return len(targets) != 1 or (len(polar_words) < 2 and is_clause)
     numbers = values(" ".join(targets))
     if len(numbers) != 1 or not all(_ASKED.fullmatch(target) for target in targets):
-        return len(targets) != 1 or not _denies(text, next(iter(targets)))
+        name = next(iter(targets))
+        return len(targets) != 1 or not (_denies(text, name) or is_one_of_a_list(text, name))
     undenied = _DENIED.sub(_blank, text)
     if not any(includes(target, undenied, words=True) for target in targets) and any(
         includes(target, text, words=True) for target in targets
     ):
         return False
-    if "yes" in polar_words and numbers == {"0"}:
+    if "yes" in polar_words and numbers == {"0"} and not says_zero(text, question):
+        return False
+    if question is not None and not _names_the_counted(text, targets, question):
         return False
     unit = next((match[1] for target in targets if (match := _TARGET_UNIT.search(target))), "")
     target = next(iter(numbers)).replace("-.", "-0.")
     return _gives(
         undenied, f"0{target}" if target.startswith(".") else target, unit, question, is_mixed=bool(polar_words)
     )
+
+
+def says_zero(text: str, question: str | None) -> bool:
+    """Whether a text is "yes" and 0 and nothing else, and its question asks how many: its "yes" has no meaning."""
+    return question is not None and asks_how_many(question) and YES_ZERO.fullmatch(text) is not None
+
+
+def asks_how_many(question: str) -> bool:
+    """Whether a question asks for the number of things."""
+    return _COUNT.search(question.casefold()) is not None
+
+
+def _names_the_counted(text: str, targets: set[str], question: str) -> bool:
+    """Whether the right number has the noun of the question, where a text is nothing but numbers with a noun each."""
+    nouns = _counted_nouns(question)
+    if not nouns or _ENUMERATION.fullmatch(text) is None:
+        return True
+    named = [number for number in _NUMBER.finditer(text) if nouns & _words_behind(text, number)]
+    return any(_is(number, target) for number in named for target in values(" ".join(targets)))
 
 
 def _denies(text: str, name: str) -> bool:
@@ -159,10 +190,13 @@ def _gives(text: str, target: str, unit: str, question: str | None, is_mixed: bo
     numbers = list(_NUMBER.finditer(text))
     right = [number for number in numbers if _is(number, target)]
     has_currency = any(number["currency"] for number in right)
+    are_alone = bool(right) and all(_stands_alone(text, number) for number in right)
     rivals = {
         _value(number)
         for number in numbers
-        if number not in right and bool(number["currency"]) is has_currency and size(_value(number)) == size(target)
+        if number not in right
+        and bool(number["currency"]) is has_currency
+        and (size(_value(number)) == size(target) or (are_alone and _stands_alone(text, number)))
     }
     if question is not None and not right and not is_dated:
         is_beside = not rivals or (text != without_days and any(_is(n, target) for n in _NUMBER.finditer(undated)))
@@ -190,9 +224,15 @@ def _gives(text: str, target: str, unit: str, question: str | None, is_mixed: bo
     return given is not None and _is(given, target)
 
 
+def _stands_alone(text: str, number: re.Match[str]) -> bool:
+    """Whether a number is whole, no year, and no noun follows it."""
+    is_whole = "." not in number["digits"] and _YEAR.fullmatch(number["digits"]) is None
+    return is_whole and _CLOSED.match(text, number.end()) is not None
+
+
 def _is_money_for(question: str, text: str, right: Sequence[re.Match[str]], numbers: Sequence[re.Match[str]]) -> bool:
     """Whether the right number is money, the question asks how many, and another number is none: "$0 and 1 review"."""
-    if not right or _COUNT.search(question.casefold()) is None:
+    if not right or not asks_how_many(question):
         return False
 
     def is_money(number: re.Match[str]) -> bool:

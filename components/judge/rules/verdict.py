@@ -37,7 +37,7 @@ class ImageQuestion(NamedTuple):
 
 
 JUDGE, VERSION = "rules", "site-reward-2"
-VERSIONS = {VerifiedRule: f"webarena-verified-{VERIFIED_VERSION}", WebArenaRule: "webarena-7", QARule: "qa-em-5"}
+VERSIONS = {VerifiedRule: f"webarena-verified-{VERIFIED_VERSION}", WebArenaRule: "webarena-8", QARule: "qa-em-6"}
 """Versions of the rules that have a version of their own; all others have `VERSION`."""
 
 

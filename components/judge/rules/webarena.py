@@ -48,7 +48,7 @@ from components.judge.rules.conditions import (
     Unachievable,
     WebArenaRule,
 )
-from components.judge.rules.details import without_details
+from components.judge.rules.details import without_details, without_versions
 from components.judge.rules.image_checks import SeesAnswer, check_images
 from components.judge.rules.matching import bare, includes, plain, same
 from components.judge.rules.numbers import values
@@ -208,6 +208,7 @@ def _settled(answer: str, phrases: Sequence[Sequence[str]], question: str) -> st
     every = [phrase for alternatives in phrases for phrase in alternatives]
     if (declines(answer) and not any(declines(phrase) for phrase in every)) or too_long(answer, every) is not None:
         return ""
+    answer = without_versions(answer, every, question)
     answer = with_signs(in_asked_unit(without_dates(answer, question, every), question, every), every)
     answer = without_details(answer, phrases, question)
     if len(phrases) == 1 and not any(_is_given(answer, phrase, question) for phrase in every):
