@@ -11,6 +11,7 @@ from typing import Annotated, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from components.architecture import Architecture
 from components.judge.protocols import judge_protocol
 from components.judge.protocols.base import FACTS
 from components.params import ModelJudgeParams, Params, RecipeError
@@ -174,9 +175,15 @@ def _of(values: Mapping[str, V], stage: str) -> V:
     return next(values[name] for name in names if name in values)
 
 
-GENERATOR_ON_GPU = {"token_s": 0.022, "row_s": 0.0043}
-"""Rates of Waymark's own generator on a GPU. It was made for small models: an H200 took 29, 54 and 166 ms for a step of
-1, 8 and 32 sequences of a model of 4B (docs/results/gpu.md)."""
+def generator_rates(architecture: Architecture) -> dict[str, float]:
+    """`token_s` and `row_s` of Waymark's own generator on a GPU, which was made for small models.
+
+    An H200 took 29, 54 and 166 ms for a step of 1, 8 and 32 sequences of a model of 4B, with 36 layers and 144 KiB of
+    keys and values per token, and 5 ms for 32 sequences of the demo's base (docs/results/gpu.md). A step's launches
+    grow with the layers, and what is copied for each sequence with its keys and values.
+    """
+    layers = architecture.text_config.num_hidden_layers
+    return {"token_s": 0.022 * layers / 36, "row_s": 0.0043 * architecture.cache_bytes(2) / (144 * 1024)}
 
 
 def default_rates(params: Params, device: Device) -> Rates:

@@ -17,7 +17,7 @@ from components.params import EndpointTeacherParams, Params, ScriptedTeacherPara
 from components.plan.distilled_judge import served_judge
 from components.plan.episodes import PromptShape, TurnNumbers, prompt_shape, turn_numbers
 from components.plan.placement import Machine, sequences_of
-from components.plan.rates import GENERATOR_ON_GPU, Counts, Rates
+from components.plan.rates import Counts, Rates, generator_rates
 from components.plan.speeds import Speeds
 from components.records import Split
 from components.store import digest
@@ -89,7 +89,8 @@ class Setting:
         else:
             ways = float(vllm.gpus_per_server) if self.has_servers else 1.0
         is_measured = self.has_servers or self.rates.are_measured
-        return Speeds(self.policy, params.model, device, self.rates if is_measured else self._of_generator, ways)
+        rates = self.rates if is_measured else self._of_generator(self.policy)
+        return Speeds(self.policy, params.model, device, rates, ways)
 
     def training(self, architecture: Architecture) -> Speeds:
         """The speeds of the processes that train together; on a CPU they share it."""
@@ -102,13 +103,12 @@ class Setting:
         served = served_judge(self.params)
         ways = self.more.get("judge", 1.0) if served is None else float(served.gpus_per_server)
         is_measured = served is not None or (self.rates.are_measured and not self.has_servers)
-        rates = self.rates if is_measured else self._of_generator
+        rates = self.rates if is_measured else self._of_generator(self.judge)
         return Speeds(self.judge, self.params.model, self.machine.device, rates, ways)
 
-    @property
-    def _of_generator(self) -> Rates:
+    def _of_generator(self, architecture: Architecture) -> Rates:
         """The rates with those of the generator in the process of a stage, where the others are of vLLM's servers."""
-        return self.rates if self.machine.device.is_cpu else self.rates.model_copy(update=GENERATOR_ON_GPU)
+        return self.rates if self.machine.device.is_cpu else self.rates.model_copy(update=generator_rates(architecture))
 
     def prompt_shape(self, stage: str) -> PromptShape:
         """The prompts of a stage's episodes, with its mean response."""

@@ -27,8 +27,7 @@ from scipy import stats
 from components.records import Record
 from components.statistics import Interval
 from components.study.effects import Scores
-
-LEVEL = 0.95
+from components.study.variance import LEVEL, root
 
 
 class Draw(NamedTuple):
@@ -109,14 +108,14 @@ def draw_sources(scores: Mapping[Draw, Scores]) -> DrawSources | None:
     def source(name: str, below: str, runs: int) -> Source:
         above, rest = mean_squares[name], mean_squares[below]
         quantiles = [stats.f.ppf(share, df[name], df[below]) for share in ((1 + LEVEL) / 2, (1 - LEVEL) / 2)]
-        low, high = (_root((above / quantile - rest) / runs) for quantile in quantiles)
-        return Source(sd=_root((above - rest) / runs), ci95=Interval(low, high))
+        low, high = (root((above / quantile - rest) / runs) for quantile in quantiles)
+        return Source(sd=root((above - rest) / runs), ci95=Interval(low, high))
 
     return DrawSources(
         policy=source("policy", "tasks", B * C),
         tasks=source("tasks", "attempts" if C > 1 else "episodes", C),
         attempts=source("attempts", "episodes", 1) if C > 1 else None,
-        episodes=_root(mean_squares["episodes"]),
+        episodes=root(mean_squares["episodes"]),
         policies=A,
         draws_of_tasks=B,
         draws_of_attempts=C,
@@ -126,8 +125,3 @@ def draw_sources(scores: Mapping[Draw, Scores]) -> DrawSources | None:
 
 def _square_sum(values: np.ndarray) -> float:
     return float((values**2).sum())
-
-
-def _root(variance: float) -> float:
-    """The standard deviation; 0 for an estimate below 0."""
-    return float(np.sqrt(max(0.0, variance)))

@@ -66,18 +66,18 @@ def variance_sources(scores: Mapping[int, Scores], family_of: Mapping[str, str])
     df_rest = (S - 1) * (T - 1)
     rest = float(((scores_ST - mean_S1 - mean_1T + scores_ST.mean()) ** 2).sum()) / df_rest
     bounds = [by_seed / stats.f.ppf(share, S - 1, df_rest) for share in ((1 + LEVEL) / 2, (1 - LEVEL) / 2)]
-    low, high = (_root((bound - rest) / T) for bound in bounds)
+    low, high = (root((bound - rest) / T) for bound in bounds)
     return VarianceSources(
-        observed=_root(by_seed / T),
-        seeds=_root((by_seed - rest) / T),
+        observed=root(by_seed / T),
+        seeds=root((by_seed - rest) / T),
         seeds_ci95=Interval(low, high),
-        tasks=_root((by_task - rest) / S / T),
-        rest=_root(rest / T),
+        tasks=root((by_task - rest) / S / T),
+        rest=root(rest / T),
         runs=S,
         of_tasks=T,
     )
 
 
-def _root(variance: float) -> float:
-    """The standard deviation; 0 for an estimate below 0."""
+def root(variance: float) -> float:
+    """The standard deviation of a variance; 0 for an estimate below 0."""
     return float(np.sqrt(max(0.0, variance)))

@@ -126,6 +126,8 @@ def test_a_judge_without_servers_has_the_speed_of_our_own_generator():
     for sequences, measured in ((1, 0.029), (8, 0.054), (32, 0.166)):
         assert alone.judging().token_s(sequences, 1000) == pytest.approx(measured, rel=0.2)
     assert alone.serving().token_s(8, 1000) < 0.01, "the policy has servers"
+    small = setting(model__judge_base="data/base_model", judge__distill__vllm=None, device="H200")
+    assert 0.4 < small.judging().token_s(32, 300) / 0.0052 < 2.5, "the demo's base, on the same card"
     served = setting(model__judge_base="Qwen/Qwen3-VL-4B-Instruct", judge__distill__vllm={"first_gpu": 7})
     assert served.judging().token_s(8, 1000) < 0.01
 

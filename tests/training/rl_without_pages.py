@@ -53,6 +53,22 @@ def killed_in_validation(iteration: int) -> Callable[[EpisodeSpec], Termination]
     return ends
 
 
+def killed_after(
+    episodes: int, ends: Callable[[EpisodeSpec], Termination] = done
+) -> Callable[[EpisodeSpec], Termination]:
+    """The run ends when so many episodes have ended, as `ends` says."""
+    left = episodes
+
+    def count(spec: EpisodeSpec) -> Termination:
+        nonlocal left
+        if not left:
+            raise Killed
+        left -= 1
+        return ends(spec)
+
+    return count
+
+
 def even_attempts(trajectory: Trajectory) -> bool:
     """Attempts 0, 2, … succeed."""
     return trajectory.attempt % 2 == 0

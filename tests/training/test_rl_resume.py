@@ -322,18 +322,10 @@ def test_a_run_killed_at_seven_moments_ends_with_the_same_figures(model, quiet, 
 def test_what_was_learned_from_is_not_repeated_before_a_checkpoint(tmp_path, monkeypatch):
     """The environment ends an episode of iteration 1, and a kill in iteration 2 comes before the first checkpoint. The
     next run does not repeat the episode: it would learn something else, and iteration 2 began with what was learned."""
-    ends_left = 14  # 8 episodes of iteration 1, 6 of iteration 2
 
     def broken(spec: EpisodeSpec) -> Termination:
         is_hit = spec.policy_version.startswith("test@0:") and spec.attempt == 3
         return Termination.ENV_ERROR if is_hit else Termination.DONE
-
-    def killed(spec: EpisodeSpec) -> Termination:
-        nonlocal ends_left
-        if not ends_left:
-            raise rl_without_pages.Killed
-        ends_left -= 1
-        return broken(spec)
 
     def run_phase(folder: str, *ends: Callable[[EpisodeSpec], Termination]) -> Left:
         trained, weights = rl_without_pages.train(monkeypatch, tmp_path / folder / "state", 3, *ends, checkpoints=2)
@@ -341,21 +333,12 @@ def test_what_was_learned_from_is_not_repeated_before_a_checkpoint(tmp_path, mon
 
     quiet = run_phase("quiet", broken)
     with pytest.raises(rl_without_pages.Killed):
-        run_phase("killed", killed)
+        run_phase("killed", rl_without_pages.killed_after(8 + 6, broken))
     assert quiet.figures[0]["masked_env_error"] > 0
     check_same(run_phase("killed"), quiet)
 
 
 def test_a_run_goes_on_with_smaller_passes_after_it_was_out_of_memory(tmp_path, monkeypatch):
-    ends_left = 20
-
-    def killed(spec: EpisodeSpec) -> Termination:
-        nonlocal ends_left
-        if not ends_left:
-            raise rl_without_pages.Killed
-        ends_left -= 1
-        return Termination.DONE
-
     def run_phase(folder: str, tokens: int, *ends: Callable[[EpisodeSpec], Termination]) -> Left:
         keys = {"micro_batch_tokens": tokens}
         trained, weights = rl_without_pages.train(monkeypatch, tmp_path / folder / "state", 3, *ends, keys=keys)
@@ -363,7 +346,7 @@ def test_a_run_goes_on_with_smaller_passes_after_it_was_out_of_memory(tmp_path, 
 
     quiet = run_phase("quiet", 8192)
     with pytest.raises(rl_without_pages.Killed):
-        run_phase("killed", 8192, killed)
+        run_phase("killed", 8192, rl_without_pages.killed_after(20))
     smaller = run_phase("killed", 64)
     assert [row["loss"] for row in smaller.figures] == pytest.approx([row["loss"] for row in quiet.figures], rel=1e-3)
     for name, weight in quiet.weights.items():
@@ -374,15 +357,7 @@ def test_a_run_goes_on_with_smaller_passes_after_it_was_out_of_memory(tmp_path, 
 def test_verdicts_that_were_learned_from_are_not_asked_for_again(tmp_path, monkeypatch):
     """A judge that was down, or that says another thing when it is asked again, would change an update whose policy has
     already played the next iteration."""
-    ends_left = 14  # 8 episodes of iteration 1, 6 of iteration 2
     asked_again: list[str] = []
-
-    def killed(spec: EpisodeSpec) -> Termination:
-        nonlocal ends_left
-        if not ends_left:
-            raise rl_without_pages.Killed
-        ends_left -= 1
-        return Termination.DONE
 
     def other_judge(trajectory: Trajectory) -> bool:
         is_settled = trajectory.policy.startswith("test@0:")
@@ -397,7 +372,7 @@ def test_verdicts_that_were_learned_from_are_not_asked_for_again(tmp_path, monke
 
     quiet = run_phase("quiet")
     with pytest.raises(rl_without_pages.Killed):
-        run_phase("killed", ends=killed)
+        run_phase("killed", ends=rl_without_pages.killed_after(8 + 6))
     check_same(run_phase("killed", succeeds=other_judge), quiet)
     assert asked_again == []
     assert not [*(tmp_path / "killed/state").glob("episodes-*")], "a checkpoint has taken their place"

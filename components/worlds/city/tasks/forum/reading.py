@@ -65,8 +65,8 @@ class CountReplies(Template):
     def answer(self, facts: Facts) -> Answer:
         # "none" alone stands in a phrasing, which an answer may repeat
         nothing = ("there are none", "it has none", "no replies", "no reply", "no answers", "no posts")
-        nobody = [f"{who} has {did}" for who in ("nobody", "no one") for did in ("replied", "answered")]
-        return Number(facts["replies"], given=numbers_in(facts["subject"]), nothing=[*nothing, *nobody])
+        unanswered = [f"{who} has {did}" for who in ("nobody", "no one") for did in ("replied", "answered")]
+        return Number(facts["replies"], given=numbers_in(facts["subject"]), nothing=[*nothing, *unanswered])
 
     def evidence(self, facts: Facts) -> Sequence[str]:
         return [addresses.topic(facts["subject"]), addresses.TOPIC_LISTS]
