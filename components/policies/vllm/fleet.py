@@ -41,8 +41,6 @@ DEATH_NOTICE_S = 2.0
 MAX_DEATHS = 5
 """A server that died this many times in a row, without an answer in between, is not restarted. If so many connections
 of one request break while the server lives, the stage ends."""
-MAX_STARTS = 3
-"""How often it is tried to start a server again."""
 RESTART_PAUSE_S = 20.0
 """Pause after the first failed start; the next one is twice as long."""
 AFFINITY = 8
@@ -300,17 +298,17 @@ class Fleet:
 
     async def _restart(self, server: Server) -> None:
         """Start a server that died. It may fail while the memory of the one before is not free yet, so it is tried
-        `MAX_STARTS` times.
+        `server.max_starts` times.
 
         Raises:
             ServerError: the last attempt failed.
         """
-        for attempt in range(1, MAX_STARTS + 1):
+        for attempt in range(1, server.max_starts + 1):
             try:
                 async with _heartbeat([server]):
                     await self._start(server)
             except (ServerError, httpx.TransportError) as error:
-                if attempt == MAX_STARTS:
+                if attempt == server.max_starts:
                     raise
                 print(f"the vLLM server at {server.url} is started once more: {error}", flush=True)
                 await server.end_life()

@@ -43,6 +43,8 @@ class Server(ABC):
     """One server and its state."""
 
     health_path = "/health"
+    max_starts = 3
+    """How often it is tried to start the server again after it died."""
 
     def __init__(self, client: httpx.AsyncClient) -> None:
         self._client = client

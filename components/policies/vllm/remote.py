@@ -41,6 +41,7 @@ class RemoteServer(Server):
     """A server at a URL."""
 
     health_path = "/status"
+    max_starts = 1  # `start` itself waits for `start_timeout_s`
 
     def __init__(self, url: str, shared: SharedWeights, client: httpx.AsyncClient) -> None:
         super().__init__(client)
