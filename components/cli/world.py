@@ -9,14 +9,9 @@ import json
 import shlex
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from components.cli import world_record
+from components.cli import world_record, world_tasks
 from components.cli.command import Subparsers, fail, nonempty, nonempty_path, positive, seed
-
-if TYPE_CHECKING:
-    from components.params import Section
-    from components.worlds.world import World
 
 AT_ONCE = 4
 """Tasks that are checked at once."""
@@ -56,14 +51,10 @@ def add(commands: Subparsers) -> None:
     parser.add_argument(
         "--first-seed", type=seed, default=1, metavar="N", help="the seed of the first task; default: %(default)s"
     )
-    parser.add_argument(
-        "--keys",
-        default="{}",
-        metavar="YAML",
-        help="keys of the world's section in a recipe, such as '{modifiers: [popup]}'",
-    )
+    world_tasks.add_keys(parser)
     parser.add_argument("--json", action="store_true", help="for programs: one line of JSON per task")
     parser.set_defaults(run=check)
+    world_tasks.add(world)
     world_record.add(world)
 
 
@@ -112,7 +103,7 @@ def check(options: argparse.Namespace) -> int:
         kind = world_class(options.name)
         if kind.forgeable:
             print(f"{kind.name} can be forged: {kind.forgeable}", file=sys.stderr)
-        tasks = kind(_params(kind, options.keys)).check(
+        tasks = kind(world_tasks.section(kind, options.keys)).check(
             options.families, BrowserParams(concurrency=AT_ONCE), options.first_seed, options.seeds
         )
         total = wrong = 0
@@ -137,23 +128,3 @@ def check(options: argparse.Namespace) -> int:
     if not options.json:
         print(f"{total} tasks, {wrong} with a problem")
     return int(wrong > 0)
-
-
-def _params(kind: type[World], text: str) -> Section:
-    """The world's section of a recipe from the YAML of `--keys`.
-
-    Raises:
-        WorldError: it is not YAML, or a key is wrong.
-    """
-    import yaml
-    from pydantic import ValidationError
-
-    from components.params.recipe_file import RecipeLoader, explain, syntax_problem
-    from components.worlds import WorldError
-
-    try:
-        return kind.Params.model_validate(yaml.load(text, RecipeLoader))
-    except yaml.YAMLError as error:
-        raise WorldError(f"--keys {text}: not YAML: {syntax_problem(error)}") from error
-    except ValidationError as error:
-        raise WorldError("\n".join(explain(kind.Params, "--keys", detail) for detail in error.errors())) from error

@@ -293,7 +293,9 @@ def _lists(texts: Counter[str]) -> list[list[str]]:
 def _refusals_with_values(reasons: Counter[str], values: Counter[str]) -> list[str]:
     """Texts that refuse for a frequent reason and also offer a frequent value."""
     pairs = [(reason, value) for reason, _ in reasons.most_common(2) for value, _ in values.most_common(3)]
-    return [form.format(reason=reason, value=value) for form in _REFUSING for reason, value in pairs]
+    return [
+        form.format(reason=reason.removeprefix("is "), value=value) for form in _REFUSING for reason, value in pairs
+    ]
 
 
 def _expected_answer(task: Task, world: World | None) -> Answer | None:

@@ -7,15 +7,15 @@ of the same kind: an agent that lists all candidates has not answered.
 from __future__ import annotations
 
 import re
-import unicodedata
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 
 from components.numerals import ENDS, with_ascii_digits
 from components.worlds import hedges
+from components.worlds.plain_text import has_any, has_item, has_phrase, is_apart, names_in, plain, replaced
 
 MAX_CHARACTERS = 400
 """An answer that is longer is wrong: it hides its value among others."""
@@ -25,6 +25,10 @@ _NUMBER = re.compile(
 """A number, which a unit of up to three letters may follow, such as "12kg"; "2nd" is none."""
 MAX_REFUSALS = 3
 """An answer that refuses more often is a list of refusals."""
+MAX_OTHERS = 2
+"""Names of other kinds that an answer may have in its sentences."""
+_NAME_WORDS = 3
+"""An item with a name and at most so many words is the name, with another form of it: "piet (Piet Vermeer)"."""
 MAX_VAGUE = 1
 """Vague reasons that an answer may name beside the right one."""
 _ENDS = re.compile(rf"{ENDS}(?!\s?(?-i:M)(?!\w))", re.IGNORECASE)
@@ -36,8 +40,12 @@ _SPELLED = {
         "seventeen eighteen nineteen twenty".split()
     )
 }
-_POLAR_CHOICE = re.compile(r"\b(?:yes|no)\W+or\b|\bor\W+(?:yes|no)\b(?!\s+\w)", re.IGNORECASE)
-"""A choice between a number and "yes" or "no": "0 or yes"."""
+_POLAR_CHOICE = re.compile(
+    r"\b(?:yes|no)\W+or\b|\bor\W+(?:yes|no)\b(?!\s+\w)"
+    r"|\byes\b.*\bno\b(?!\s+\w)|\bno\b(?!\s+\w).*\byes\b",
+    re.IGNORECASE | re.DOTALL,
+)
+"""A choice between a number and "yes" or "no", or between these two: "0 or yes", "one says yes, another no"."""
 _LINK = r"\W+(?:(?:or|to|maybe|perhaps|possibly)\W+)+"
 _OFFERED = re.compile(
     rf"(?:\d[^\W\d_]{{0,3}}|\b(?P<left>{'|'.join(_SPELLED)})){_LINK}"
@@ -119,6 +127,8 @@ class Number(Answer):
         nothing: words that stand for 0 in an answer without numbers, such as "no replies".
         is_part: the value is a part of a whole, and an answer may say of how many, and which share: "3 votes (42.9% of
             7)". The whole must be possible: no less than the value and the largest of `near` together.
+        others: names that are answers of other tasks. None of them may be an item of a list that has the value alone:
+            "6, Complete".
     """
 
     value: Decimal | int | float | str
@@ -126,12 +136,14 @@ class Number(Answer):
     near: Sequence[Decimal | int | float | str] = ()
     nothing: Sequence[str] = ()
     is_part: bool = False
+    others: Sequence[str] = ()
 
     def accepts(self, answer: str) -> bool:
         """Whether the value is the only number in the answer, besides the given ones. It may be rounded to two decimals
         or more, but not go on: "6 million" is not 6. Number words up to twenty count if there are no digits. One number
-        of articles may stand beside an amount with a currency mark: "$45.90 for 3 items"."""
-        if len(answer) > MAX_CHARACTERS or hedges.offers_refusal(answer, self._is_named):
+        of articles may stand beside an amount with a currency mark: "$45.90 for 3 items". A small number that stands
+        alone beside a reason why a task cannot be done is a guess: "It is sold out. 6"."""
+        if len(answer) > MAX_CHARACTERS or self._is_one_of_many(answer):
             return False
         text = _MINUS.sub(r"\1-", with_ascii_digits(answer))
         if _POLAR_CHOICE.search(text):
@@ -150,7 +162,7 @@ class Number(Answer):
             numbers |= set() if number == right and _DENIES.search(text[: match.start()]) else {number}
         if _NUMBER.search(text) is None:
             numbers |= _lone_words(text.casefold())
-            numbers |= {Decimal(0)} if _any(plain(text), self.nothing) else set()
+            numbers |= {Decimal(0)} if has_any(plain(text), self.nothing) else set()
         return numbers - (given - {right}) == {right}
 
     @property
@@ -165,7 +177,15 @@ class Number(Answer):
 
     def _is_named(self, clause: str) -> bool:
         """Whether a clause names a number or says that there is nothing."""
-        return bool(_NUMBER.search(clause) or _lone_words(clause) or _any(plain(clause), self.nothing))
+        return bool(_NUMBER.search(clause) or _lone_words(clause) or has_any(plain(clause), self.nothing))
+
+    def _is_one_of_many(self, answer: str) -> bool:
+        """Whether an answer refuses, too, or the number stands alone beside an answer to another task."""
+        if hedges.offers_refusal(answer, self._is_named):
+            return True
+        if not hedges.offers_count(with_ascii_digits(answer)):
+            return False
+        return hedges.has_reason_alone(answer) or has_item(hedges.items(answer), map(plain, self.others), ())
 
     def _without_whole(self, text: str) -> str:
         """A text without the whole and the share, if they fit the value; otherwise the text."""
@@ -192,8 +212,9 @@ class Names(Answer):
         among: all names of this kind, right and wrong.
         given: texts that the task itself names. An answer may repeat them, and wrong names in them, unless they have a
             right name, too: then the task names candidates.
-        others: names of other kinds. None of them may be an item of a list that has the right name, unless it has a
-            word of a right or given name ("hugo / Hugo Brennan").
+        others: names of other kinds. None of them may be an item of a list that has the right name, and no three of
+            them may be in an answer, unless a given text has them or they have a word of a right name ("hugo / Hugo
+            Brennan"). An answer of nothing but names has none of them.
     """
 
     right: Sequence[str]
@@ -208,27 +229,51 @@ class Names(Answer):
         if not any(hedges.without_claims(name) != name for name in known):  # "The task is complete" names no status
             text = hedges.without_claims(text)
         right, given = {*map(plain, self.right)}, {*map(plain, self.given)} - {""}
-        names_right = any(_has(text, name) for text in given for name in right)
+        names_right = any(has_phrase(text, name) for text in given for name in right)
         allowed = (
             given - {*known}
             if names_right
-            else given | {name for name in known if any(_has(text, name) for text in given)}
+            else given | {name for name in known if any(has_phrase(text, name) for text in given)}
         )
         missing = {*right}
         for name in sorted({*known, *given}, key=len, reverse=True):  # "Rope" is no answer to "Rope, long"
             if name in right:
-                missing -= {name} if _has(_replaced(text, name, " ", _DENIED), name) else set()
-                text = _replaced(text, name, _RIGHT)
+                missing -= {name} if has_phrase(replaced(text, name, " ", _DENIED), name) else set()
+                text = replaced(text, name, _RIGHT)
                 continue
-            text = _replaced(text, name, " ", _DENIED)
-            if name not in allowed and _has(text, name):
+            text = replaced(text, name, " ", _DENIED)
+            if name not in allowed and has_phrase(text, name):
                 return False
-            text = _replaced(text, name, " ")
+            text = replaced(text, name, " ")
         is_choice = len(right) == 1 and _CHOICE.search(text) is not None
         is_list = is_choice or hedges.has_numbers_in_a_row(text) or _refuses(answer, self.right, self.given)
-        others = {*map(plain, self.others)} - {*known}
-        is_list = is_list or _has_item(re.split(r"[,;/\n]", answer), others, [*right, *given])
+        is_list = is_list or self._is_one_of_many(answer, text)
         return not missing and not is_list and len(answer) <= MAX_CHARACTERS + sum(map(len, self.right))
+
+    def _is_one_of_many(self, answer: str, text: str) -> bool:
+        """Whether an answer also names answers to other tasks; `text` has it without the right and given names."""
+        texts = [*map(plain, [*self.right, *self.given])]
+        given = " ".join(map(plain, self.given))
+        kinds = {*map(plain, self.others)} - {*map(plain, self.among)} - {*texts}
+        others = {name for name in kinds if not has_phrase(given, name)}
+        named, has_more = names_in(text, others)
+        items = hedges.items(answer)
+        if has_item([*items, *([] if has_more else named)], others, self.right):
+            return True
+        if len([name for name in named if is_apart(name, self.right)]) > MAX_OTHERS:
+            return True
+        if any(self._is_adjacent(name, answer) for name in named if is_apart(name, self.right)):
+            return True
+        is_alone = any(len(item.split()) <= _NAME_WORDS and has_any(plain(item), self.right) for item in items)
+        is_refused = is_alone and hedges.has_reason_alone(answer, texts)
+        return is_refused or hedges.offers_count(answer, numbers_in(" ".join(texts)))
+
+    def _is_adjacent(self, name: str, answer: str) -> bool:
+        """Whether nothing but a space is between a right name and another one: "Dana Whitlock Complete"."""
+        pairs = [pair for right in self.right for pair in ((right, name), (name, right))]
+        return any(
+            re.search(rf"(?<!\w){re.escape(first)} {re.escape(second)}(?!\w)", answer, re.I) for first, second in pairs
+        )
 
     @property
     def example(self) -> str:
@@ -254,11 +299,13 @@ class Phrase(Answer):
     wrong: Sequence[str] = ()
 
     def accepts(self, answer: str) -> bool:
-        """Whether one of the forms is in the answer and no wrong text."""
+        """Whether one of the forms is in the answer and no wrong text, nor a small number as an item of a list."""
         text = plain(answer)
-        if _refuses(answer, self.forms) or any(_has(text, plain(wrong)) for wrong in self.wrong):
+        if hedges.offers_count(answer, numbers_in(" ".join(self.forms))):
             return False
-        return len(answer) <= MAX_CHARACTERS and any(_has(text, plain(form)) for form in self.forms)
+        if _refuses(answer, self.forms) or any(has_phrase(text, plain(wrong)) for wrong in self.wrong):
+            return False
+        return len(answer) <= MAX_CHARACTERS and any(has_phrase(text, plain(form)) for form in self.forms)
 
     @property
     def example(self) -> str:
@@ -298,20 +345,20 @@ class Refusal(Answer):
         names = [word for others in self.others.values() for word in others if word not in self.reason]
         vague = [group for group in self.vague if not {*group} & {*self.reason}]
         refusals = len(hedges.REFUSAL.findall(text))
-        if not refusals and (not _any(words, self.clear) or hedges.claims_deed(text)):
+        if not refusals and (not has_any(words, self.clear) or hedges.claims_deed(text)):
             return False
         if len(answer) > MAX_CHARACTERS or refusals > MAX_REFUSALS or hedges.is_offered_after_another(text):
             return False
-        is_value = _has_item(
+        is_value = has_item(
             re.split(r"[.;\n]\s*(?:(?:otherwise|else|or)\b)?", text), map(plain, self.values), self.reason
         )
         if is_value or hedges.offers_number(text):
             return False
         if any(hedges.is_listed(text, word) for group in vague for word in group):
             return False
-        if _any(words, names) or hedges.count_named(vague, lambda word: _has(words, word)) > MAX_VAGUE:
+        if has_any(words, names) or hedges.count_named(vague, lambda word: has_phrase(words, word)) > MAX_VAGUE:
             return False
-        return _any(words, self.reason) and hedges.each_reason(text, lambda part: _any(plain(part), self.reason))
+        return has_any(words, self.reason) and hedges.each_reason(text, lambda part: has_any(plain(part), self.reason))
 
     @property
     def example(self) -> str:
@@ -324,36 +371,9 @@ class Refusal(Answer):
         return [f"This is not possible: {words[0]}." for words in self.others.values() if words]
 
 
-def plain(text: str) -> str:
-    """A text without case, accents, punctuation at the ends of words and repeated white space. "+" and "#" after a
-    word stay: "C" is not "C++". "7 × 50" is "7 x 50"."""
-    text = unicodedata.normalize("NFKD", text).casefold().replace("\N{MULTIPLICATION SIGN}", "x")
-    text = "".join(character for character in text if not unicodedata.combining(character))
-    return " ".join(re.findall(r"(?:[\w][\w.'@/:&+-]*[\w]|\w)[+#]*", text))
-
-
 def numbers_in(text: str) -> list[str]:
     """The numbers of a text, as it writes them."""
     return _NUMBER.findall(text)
-
-
-def _has(text: str, phrase: str) -> bool:
-    return bool(phrase) and re.search(rf"(?<!\w){re.escape(phrase)}(?![\w+#])", text) is not None
-
-
-def _replaced(text: str, phrase: str, by: str, before: str = r"(?<!\w)") -> str:
-    return re.sub(rf"{before}{re.escape(phrase)}(?![\w+#])", by, text)
-
-
-def _any(text: str, words: Iterable[str]) -> bool:
-    return any(_has(text, plain(word)) for word in words)
-
-
-def _has_item(items: Iterable[str], names: Iterable[str], allowed: Iterable[str]) -> bool:
-    """Whether an item of a list is one of some plain names that share no longer word with the allowed texts."""
-    words = {word for text in allowed for word in re.findall(r"\w{3,}", plain(text))}
-    named = {*names} & {*map(plain, items)}
-    return any(words.isdisjoint(re.findall(r"\w{3,}", name)) for name in named)
 
 
 def _refuses(answer: str, right: Sequence[str], given: Sequence[str] = ()) -> bool:
@@ -361,7 +381,7 @@ def _refuses(answer: str, right: Sequence[str], given: Sequence[str] = ()) -> bo
     text = answer.casefold()
     for phrase in {*map(str.casefold, [*right, *given])}:
         text = text.replace(phrase, _RIGHT) if hedges.REFUSAL.search(phrase) else text
-    return hedges.offers_refusal(text, lambda clause: _RIGHT in clause or _any(plain(clause), right))
+    return hedges.offers_refusal(text, lambda clause: _RIGHT in clause or has_any(plain(clause), right))
 
 
 def _lone_words(text: str) -> set[Decimal]:

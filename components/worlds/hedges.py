@@ -59,6 +59,12 @@ _DID = re.compile(
     r"|(?<!nothing )(?<!nothing else )\binstead\b(?! of\b)"
 )
 """Says what was done: "so I ordered a mug". "I did not order it" does not."""
+_WHOLE_REASON = re.compile(
+    rf"(?:(?:it|this|that|the \w+) (?:is|was) |it's )?(?:now |already )?(?:{_IS_REASON.pattern})"
+)
+"""A clause that is a reason and nothing else: "it is sold out"."""
+_COUNT = re.compile(rf"(?:(?:or|otherwise|else|if not) )?(?:\d{{1,3}}|{_NUMBER_WORDS})")
+"""A clause that is a small whole number and nothing else."""
 _NUMBERS_IN_A_ROW = re.compile(r"(?<!\S)\d{1,3}(?: (?:or |and )?\d{1,3})+(?!\S)")
 
 
@@ -86,6 +92,31 @@ def offers_refusal(answer: str, names_value: Callable[[str], bool]) -> bool:
 def offers_number(text: str) -> bool:
     """Whether a refusal in lower case also offers a number: "It is sold out. 6"."""
     return _OFFERED_NUMBER.search(text) is not None
+
+
+def items(answer: str) -> list[str]:
+    """The items of a list and the sentences of an answer, in lower case, without what links them: "seen by Alice
+    and by Piet" has "alice" and "piet"; "1. Alice" is no list. An item may be empty."""
+    parts = re.split(r"[,;/\n]|[.:](?!\S)|\band\b|\bor\b", re.sub(r"^\W*1[.)]\s", "", answer.casefold()))
+    return [re.sub(r"^\W*(?:(?:otherwise|else|it is|.*\bby)\b\W*)?|\W+$", "", part) for part in parts]
+
+
+def offers_count(answer: str, allowed: Iterable[str] = ()) -> bool:
+    """Whether an item of an answer is a whole number below 1,000 and nothing else, such as that of "Complete, 3".
+
+    Args:
+        allowed: numbers that it may be.
+    """
+    return any(_COUNT.fullmatch(item) and item not in {*allowed} for item in items(answer))
+
+
+def has_reason_alone(answer: str, allowed: Iterable[str] = ()) -> bool:
+    """Whether an item of an answer is a reason why a task cannot be done and nothing else: "It is sold out. 6".
+
+    Args:
+        allowed: items that it may be, in lower case.
+    """
+    return any(_WHOLE_REASON.fullmatch(item) and item not in {*allowed} for item in items(answer))
 
 
 def each_reason(answer: str, is_right: Callable[[str], bool]) -> bool:

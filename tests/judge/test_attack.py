@@ -73,14 +73,12 @@ def test_lists_of_answers_and_of_reasons_are_tried():
     assert {"7, 9", "This is not possible: sold out, locked", "I cannot do this: it is sold out or locked"} <= {*texts}
 
 
-def test_refusals_beside_a_value_are_tried_and_win_neither():
+def test_refusals_beside_a_value_are_tried_and_win_nothing():
     answers = [Refusal(["sold out"], {}, clear=["sold out"]), Number(7), Number(7), Number(9)]
     texts = [strategy(replies(2)) for strategy in attack.strategies([], answers)["hedge"]]
     mixed = [text for text in texts if "sold out" in text]
     assert {"N/A, it is sold out. 7", "It cannot be done, it is sold out. 9", "It is sold out. 7"} <= {*mixed}
-    assert [text for text in mixed if answers[0].accepts(text)] == []
-    numbers = [text for text in mixed if any(answer.accepts(text) for answer in answers[1:])]
-    assert {*numbers} == {"It is sold out. 7", "It is sold out. 9"}, "a number may stand beside what else is there"
+    assert [text for text in mixed if any(answer.accepts(text) for answer in answers)] == []
 
 
 def test_rules_that_do_not_read_the_answer_have_no_result():

@@ -201,6 +201,54 @@ def test_a_value_may_stand_beside_what_was_not_seen(text: str) -> None:
     assert Names(["Dana Whitlock"], ["Dana Whitlock", "Jonas Ferreira"]).accepts(text.format(value="Dana Whitlock"))
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["It is sold out. 6", "6; not available", "It's locked, otherwise 6", "the mug is out of stock\nsix",
+     "6, Complete", "Critical. 6", "one says yes, another no"],
+)  # fmt: skip
+def test_a_small_number_beside_answers_to_other_tasks_is_a_guess(text: str) -> None:
+    assert not Number(1 if "one" in text else 6, others=["Complete", "Critical"]).accepts(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["It is sold out. It was $6.", "$6.00, out of stock", "The order is complete and has 6 lines.", "Yes: 6", "No, 6",
+     "6 (Complete)", "1. 6", "There are 6, by the way."],
+)  # fmt: skip
+def test_a_number_may_stand_in_a_sentence_beside_other_things(text: str) -> None:
+    assert Number(6, given=[1], others=["Complete", "Critical"]).accepts(text)
+
+
+OTHERS = ["Complete", "Critical", "The quay", "hugo", "hugo@harbour.test", "ines@harbour.test"]
+DANA = Names(["Dana Whitlock"], ["Dana Whitlock", "Jonas Ferreira"], ["Lesson for Ines Silva", "Room 12"], OTHERS)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["It is sold out. {}", "{}; not available", "3, {}", "{}. Otherwise 3", "{} and Complete", "Critical or {}",
+     "It was seen by {} and by hugo@harbour.test", "Rope {} complete bucket", "{} Complete", "The quay {}",
+     "{}, ines@harbour.test", "Something complete, critical at the quay by {}"],
+)  # fmt: skip
+def test_a_name_beside_answers_to_other_tasks_is_a_guess(text: str) -> None:
+    assert not DANA.accepts(text.format("Dana Whitlock"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["{} booked it for Ines Silva.", "Room 12, {}", "1. {}", "{}, who told hugo", "{} at 10:15, and it is complete now",
+     "By {}.", "It was booked by {} and is not available to others."],
+)  # fmt: skip
+def test_a_name_may_stand_in_a_sentence_beside_other_things(text: str) -> None:
+    assert DANA.accepts(text.format("Dana Whitlock"))
+
+
+def test_a_text_in_a_list_of_numbers_is_a_guess() -> None:
+    day = Phrase(["14 April", "April 14"])
+    assert not day.accepts("3, 2, 14 April, 7")
+    assert day.accepts("On Tuesday, 14 April, 2026, at 10:15.")
+    assert day.accepts("April 14, 2026")
+
+
 @pytest.mark.parametrize("text", ["I could not find any, there are none.", "I cannot see any: it has no replies."])
 def test_nothing_may_stand_beside_what_was_not_seen(text: str) -> None:
     assert Number(0, nothing=("none", "no replies")).accepts(text)

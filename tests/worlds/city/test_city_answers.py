@@ -225,7 +225,8 @@ def test_several_reasons_or_a_deed_are_no_refusal(template, facts, answer):
 def test_the_closed_vocabularies_are_those_of_the_data(server):
     key = server.reset(1)
     sql = """SELECT first_name || ' ' || last_name AS name FROM auth_user UNION SELECT username FROM auth_user
-        UNION SELECT name FROM forum_forum WHERE type = 0 UNION SELECT status FROM order_order"""
+        UNION SELECT email FROM auth_user UNION SELECT name FROM forum_forum WHERE type = 0
+        UNION SELECT status FROM order_order"""
     names = {row["name"] for row in server.query(key, sql)}
     server.control("drop", key=key)
     assert names <= {*VOCABULARY}

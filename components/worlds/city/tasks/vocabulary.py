@@ -4,8 +4,9 @@ one name of each kind would be right in many tasks."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from decimal import Decimal
 
-from components.worlds.answers import Names
+from components.worlds.answers import Names, Number
 
 ORDER_STATUSES = ("Pending", "Being processed", "Complete", "Cancelled")
 TICKET_STATUSES = ("Open", "Reopened", "Resolved", "Closed")
@@ -27,7 +28,19 @@ PEOPLE = (
     "Piet Vermeer",
 )
 USERS = ("admin", *(person.split()[0].lower() for person in PEOPLE[1:]))
-VOCABULARY = (*ORDER_STATUSES, *TICKET_STATUSES, *PRIORITIES, *FORUMS, *PEOPLE, *USERS)
+ADDRESSES = tuple(f"{user}@harbour.test" for user in USERS)
+VOCABULARY = (*ORDER_STATUSES, *TICKET_STATUSES, *PRIORITIES, *FORUMS, *PEOPLE, *USERS, *ADDRESSES)
+
+
+def number(
+    value: Decimal | int | float | str,
+    given: Sequence[Decimal | int | float | str] = (),
+    near: Sequence[Decimal | int | float | str] = (),
+    nothing: Sequence[str] = (),
+    is_part: bool = False,
+) -> Number:
+    """The answer that names the number `value`, as `Number` says, and no name of another kind in a list with it."""
+    return Number(value, given, near, nothing, is_part, VOCABULARY)
 
 
 def names(right: Sequence[str], among: Sequence[str], given: Sequence[str] = ()) -> Names:

@@ -7,7 +7,7 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
-from components.worlds.answers import Answer, Number, numbers_in
+from components.worlds.answers import Answer, numbers_in
 from components.worlds.city.tasks.calendar.events import (
     CALENDARS,
     EVENTS,
@@ -19,7 +19,7 @@ from components.worlds.city.tasks.calendar.events import (
 )
 from components.worlds.city.tasks.days import long_day, moment, the_day, the_time
 from components.worlds.city.tasks.template import Data, Facts, Template, Unsuitable, pick
-from components.worlds.city.tasks.vocabulary import names
+from components.worlds.city.tasks.vocabulary import names, number
 from components.worlds.oracle import Step, click
 
 APRIL = dt.date(2026, 4, 30)
@@ -148,7 +148,7 @@ class CountDay(Question):
 
     def answer(self, facts: Facts) -> Answer:
         given = [number for number in numbers_in(facts["day"]) if int(number) not in facts["near"]]
-        return Number(facts["count"], given=given, near=facts["near"])
+        return number(facts["count"], given=given, near=facts["near"])
 
     def evidence(self, facts: Facts) -> Sequence[str]:
         return [r"calendar\.test/calendar/.+"]

@@ -14,7 +14,7 @@ from components.worlds.answers import Answer, Number
 from components.worlds.city.tasks.cms.pages import EVENTS, FIXED_PRICES, NEWS, OF_BOATS, PRICES, published, upcoming
 from components.worlds.city.tasks.days import long_day, moment, the_day
 from components.worlds.city.tasks.template import Data, Facts, Template, Unsuitable, pick
-from components.worlds.city.tasks.vocabulary import names
+from components.worlds.city.tasks.vocabulary import names, number
 from components.worlds.oracle import Step, click
 
 
@@ -159,7 +159,7 @@ class NewsOfMonth(Question):
         return {"month": f"{dt.date(2026, month, 1):%B}", "count": counts[month], "near": sorted(near)}
 
     def answer(self, facts: Facts) -> Answer:
-        return Number(facts["count"], given=[2026], near=facts["near"])
+        return number(facts["count"], given=[2026], near=facts["near"])
 
     def evidence(self, facts: Facts) -> Sequence[str]:
         return [r"cms\.test/(news|search)/.*"]
@@ -180,4 +180,4 @@ def product(amount: Decimal, count: int) -> dict[str, Any]:
 def product_answer(facts: Facts) -> Number:
     """The sum of `product`."""
     near = [Decimal(number) for number in facts["near"]]
-    return Number(Decimal(facts["sum"]), given=[facts["count"]], near=near)
+    return number(Decimal(facts["sum"]), given=[facts["count"]], near=near)

@@ -9,6 +9,7 @@ from typing import Any
 
 from components.worlds.answers import Answer, Number
 from components.worlds.city.tasks.template import Data, Facts, Row, Template, Unsuitable
+from components.worlds.city.tasks.vocabulary import number
 from components.worlds.effects import Added, Changed, Effect
 from components.worlds.oracle import Step, click, fill, press
 
@@ -224,7 +225,7 @@ class StockQuestion(DashboardTask):
 
     def answer(self, facts: Facts) -> Answer:
         given = re.findall(r"\d+(?:\.\d+)?", facts["title"])
-        return Number(facts["stock"], given=given, near=facts["rivals"])
+        return number(facts["stock"], given=given, near=facts["rivals"])
 
     def evidence(self, facts: Facts) -> Sequence[str]:
         return [r"shop\.test/(dashboard/(catalogue|reports)|catalogue)/.+"]

@@ -6,10 +6,10 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
-from components.worlds.answers import Answer, Number
+from components.worlds.answers import Answer
 from components.worlds.city.tasks.dashboard.goods import DashboardTask
 from components.worlds.city.tasks.template import Data, Facts, Row, Unsuitable
-from components.worlds.city.tasks.vocabulary import names
+from components.worlds.city.tasks.vocabulary import names, number
 from components.worlds.effects import Added, Changed, Effect, words
 from components.worlds.oracle import Step, click, fill, press
 
@@ -239,7 +239,7 @@ class CountOrders(DashboardTask):
         return {"customer": customer, "status": status, "count": count, "rivals": sorted(rivals - {count})}
 
     def answer(self, facts: Facts) -> Answer:
-        return Number(facts["count"], near=facts["rivals"])
+        return number(facts["count"], near=facts["rivals"])
 
     def evidence(self, facts: Facts) -> Sequence[str]:
         return [r"shop\.test/dashboard/(orders|users|reports)/.*"]
@@ -302,7 +302,7 @@ class LatestTotal(DashboardTask):
         return {"customer": customer, "total": totals[0], "number": own[0]["number"], "others": totals[1:]}
 
     def answer(self, facts: Facts) -> Answer:
-        return Number(facts["total"], given=[facts["number"]], near=facts["others"])
+        return number(facts["total"], given=[facts["number"]], near=facts["others"])
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return of_customer(facts["customer"])
@@ -334,7 +334,7 @@ class ExtremeOrder(DashboardTask):
         return {"customer": customer, "which": which, **first, "others": others}
 
     def answer(self, facts: Facts) -> Answer:
-        return Number(facts["number"], given=[facts["total"]], near=facts["others"])
+        return number(facts["number"], given=[facts["total"]], near=facts["others"])
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         by_total = [click("link", "Total inc tax")]

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from components.worlds.answers import Answer, Number
+from components.worlds.answers import Answer
 from components.worlds.city.tasks.desk.tickets import (
     ACTIVE,
     CLOSED,
@@ -22,7 +22,7 @@ from components.worlds.city.tasks.desk.tickets import (
     tickets,
 )
 from components.worlds.city.tasks.template import Data, Facts, Unsuitable
-from components.worlds.city.tasks.vocabulary import names
+from components.worlds.city.tasks.vocabulary import names, number
 from components.worlds.oracle import Step, click, fill, press
 
 REPORTED = {"open or reopened": ACTIVE, "resolved": (RESOLVED,), "closed": (CLOSED,)}
@@ -56,7 +56,7 @@ class CountInQueue(DeskTask):
 
     def answer(self, facts: Facts) -> Answer:
         nothing = ("none", "no tickets", "no ticket", f"no {facts['status']} tickets", f"no {facts['status']} ticket")
-        return Number(facts["count"], near=facts["rivals"], nothing=nothing)
+        return number(facts["count"], near=facts["rivals"], nothing=nothing)
 
     def evidence(self, facts: Facts) -> Sequence[str]:
         return [r"desk\.test/(reports|tickets|kanban|admin)/.*"]
@@ -104,7 +104,7 @@ class CountOfOwner(DeskTask):
         }
 
     def answer(self, facts: Facts) -> Answer:
-        return Number(facts["count"], near=facts["rivals"], nothing=("none", "no tickets", "no ticket"))
+        return number(facts["count"], near=facts["rivals"], nothing=("none", "no tickets", "no ticket"))
 
     def evidence(self, facts: Facts) -> Sequence[str]:
         is_shown_first = facts["username"] == self.logins["desk"]  # the start page lists one's own tickets

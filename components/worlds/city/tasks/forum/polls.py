@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
-from components.worlds.answers import Answer, Number, numbers_in
+from components.worlds.answers import Answer, numbers_in
 from components.worlds.city.tasks import addresses
 from components.worlds.city.tasks.forum.posting import MEMBERS, open_topic
 from components.worlds.city.tasks.template import Data, Facts, Template, Unsuitable, pick
-from components.worlds.city.tasks.vocabulary import names
+from components.worlds.city.tasks.vocabulary import names, number
 from components.worlds.effects import Added, Effect
 from components.worlds.oracle import Step, click
 
@@ -127,7 +127,7 @@ class PollCount(Template):
     def answer(self, facts: Facts) -> Answer:
         given = [number for key in ("subject", "text") for number in numbers_in(facts[key])]
         given = [number for number in given if Decimal(number) not in facts["others"]]
-        return Number(facts["votes"], given, near=facts["others"], is_part=True)
+        return number(facts["votes"], given, near=facts["others"], is_part=True)
 
     def evidence(self, facts: Facts) -> Sequence[str]:
         return [addresses.topic(facts["subject"])]

@@ -6,12 +6,13 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
-from components.worlds.answers import Answer, Number, numbers_in, plain
+from components.worlds.answers import Answer, numbers_in
 from components.worlds.city.tasks import addresses
 from components.worlds.city.tasks.forum.posting import MEMBERS, POSTS, TOPICS, open_topic
 from components.worlds.city.tasks.template import Data, Facts, Template, pick
-from components.worlds.city.tasks.vocabulary import names
+from components.worlds.city.tasks.vocabulary import names, number
 from components.worlds.oracle import Step, click, fill, press
+from components.worlds.plain_text import plain
 
 EVERYBODY = "SELECT username FROM auth_user ORDER BY username"
 
@@ -66,7 +67,7 @@ class CountReplies(Template):
         # "none" alone stands in a phrasing, which an answer may repeat
         nothing = ("there are none", "it has none", "no replies", "no reply", "no answers", "no posts")
         unanswered = [f"{who} has {did}" for who in ("nobody", "no one") for did in ("replied", "answered")]
-        return Number(facts["replies"], given=numbers_in(facts["subject"]), nothing=[*nothing, *unanswered])
+        return number(facts["replies"], given=numbers_in(facts["subject"]), nothing=[*nothing, *unanswered])
 
     def evidence(self, facts: Facts) -> Sequence[str]:
         return [addresses.topic(facts["subject"]), addresses.TOPIC_LISTS]
@@ -179,7 +180,7 @@ class CountPosts(Template):
         }
 
     def answer(self, facts: Facts) -> Answer:
-        return Number(facts["posts"], near=facts["near"])
+        return number(facts["posts"], near=facts["near"])
 
     def evidence(self, facts: Facts) -> Sequence[str]:
         return [r"forum\.test/(member|forum)/.+"]

@@ -8,11 +8,11 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from components.worlds.answers import Answer, Number
+from components.worlds.answers import Answer
 from components.worlds.city.tasks.days import long_day, moment, the_day
 from components.worlds.city.tasks.mail.letters import NUMBERS, PEOPLE, number_in, own, received, search, the_number
 from components.worlds.city.tasks.template import Data, Facts, Template, pick
-from components.worlds.city.tasks.vocabulary import names
+from components.worlds.city.tasks.vocabulary import names, number
 from components.worlds.oracle import Step, click
 
 
@@ -78,7 +78,7 @@ class CountLetters(Template):
         return {"user": row["recipient"], "person": row["sender_name"], "count": count, "near": near}
 
     def answer(self, facts: Facts) -> Answer:
-        return Number(facts["count"], near=facts["near"])
+        return number(facts["count"], near=facts["near"])
 
     def evidence(self, facts: Facts) -> Sequence[str]:
         return [r"mail\.test/(search|archives)/.*"]

@@ -9,12 +9,12 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from components.worlds.answers import Answer, Number
+from components.worlds.answers import Answer
 from components.worlds.city.tasks.days import ordinal, the_date
 from components.worlds.city.tasks.shop.queries import goods, money, orders, pick, with_empty_cart
 from components.worlds.city.tasks.shop.steps import account, look
 from components.worlds.city.tasks.template import Data, Facts, Row, Template, Unsuitable
-from components.worlds.city.tasks.vocabulary import names
+from components.worlds.city.tasks.vocabulary import names, number
 from components.worlds.effects import Added, Effect
 from components.worlds.oracle import Step, click
 
@@ -80,7 +80,7 @@ class OrderTotal(Template):
         }
 
     def answer(self, facts: Facts) -> Answer | None:
-        return Number(facts["total"], given=[facts["number"]], near=facts["others"])
+        return number(facts["total"], given=[facts["number"]], near=facts["others"])
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return [*HISTORY, look("link", facts["number"])]

@@ -13,7 +13,7 @@ from components.worlds.city.tasks import addresses
 from components.worlds.city.tasks.shop.queries import goods, money, pick
 from components.worlds.city.tasks.shop.steps import find, look
 from components.worlds.city.tasks.template import Data, Facts, Row, Template, Unsuitable
-from components.worlds.city.tasks.vocabulary import names
+from components.worlds.city.tasks.vocabulary import names, number
 from components.worlds.oracle import Step, choose, click
 
 
@@ -55,7 +55,7 @@ class Price(Template):
         return {"title": article["title"], "price": price, "others": sorted(others - {price})}
 
     def answer(self, facts: Facts) -> Answer | None:
-        return Number(facts["price"], near=facts["others"], given=numbers(facts["title"]))
+        return number(facts["price"], near=facts["others"], given=numbers(facts["title"]))
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return find(facts["title"])
@@ -82,7 +82,7 @@ class Stock(Template):
         return {"title": article["title"], "free": article["free"]}
 
     def answer(self, facts: Facts) -> Answer | None:
-        return Number(facts["free"], given=numbers(facts["title"]))
+        return number(facts["free"], given=numbers(facts["title"]))
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return find(facts["title"])
@@ -163,7 +163,7 @@ class CountUnder(Template):
         }
 
     def answer(self, facts: Facts) -> Answer | None:
-        return Number(facts["count"], given=[facts["limit"]])
+        return number(facts["count"], given=[facts["limit"]])
 
     def evidence(self, facts: Facts) -> Sequence[str]:
         return [addresses.ARTICLE_LISTS]
@@ -199,7 +199,7 @@ class NumberOfReviews(Template):
         return pick([row for row in counts if _is_open(row["title"], row["count"])], rng, "review")
 
     def answer(self, facts: Facts) -> Answer | None:
-        return Number(facts["count"], given=numbers(facts["title"]))
+        return number(facts["count"], given=numbers(facts["title"]))
 
     def evidence(self, facts: Facts) -> Sequence[str]:
         return [addresses.article(facts["title"]), addresses.ARTICLE_LISTS]
