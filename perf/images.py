@@ -20,9 +20,8 @@ from collections.abc import Callable, Sequence
 
 import torch
 
-from components.model import Encoder
+from components.model import EncodedImage, Encoder
 from components.params import ImageCacheParams
-from components.records import Image
 from perf.packing import trajectory
 from perf.training_workload import SHAPES, random_model
 
@@ -31,7 +30,7 @@ BATCH = 8
 
 
 @torch.no_grad()
-def update(encoder: Encoder, images: Sequence[Image], passes: int) -> dict[str, float]:
+def update(encoder: Encoder, images: Sequence[EncodedImage], passes: int) -> dict[str, float]:
     """Read the images as the passes of an update do; preparations and encodings per image, and seconds."""
     started, order = time.monotonic(), list(images)
     for number in range(passes):
@@ -46,7 +45,7 @@ def update(encoder: Encoder, images: Sequence[Image], passes: int) -> dict[str, 
     }
 
 
-def milliseconds(ask: Callable[[Image], object], images: Sequence[Image]) -> float:
+def milliseconds(ask: Callable[[EncodedImage], object], images: Sequence[EncodedImage]) -> float:
     """Mean time of a call per image, in ms."""
     started = time.perf_counter()
     for image in images:

@@ -1,4 +1,4 @@
-"""`waymark plan`: memory, time and cost of a recipe before it runs."""
+"""`waymark plan`: memory, disk, time and cost of a recipe before it runs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ def add(commands: Subparsers) -> None:
     """Register `plan`."""
     parser = commands.add_parser(
         "plan",
-        help="what a recipe needs before it runs: memory of each device, what would make it fit, time and cost",
+        help="what a recipe needs before it runs: memory of each device and of the machine, disk, what would make it "
+        "fit, time and cost",
         epilog="Exit status: 0 the recipe fits; 1 the recipe or an option is wrong; 2 wrong arguments; 3 the recipe "
         "does not fit.",
     )
@@ -39,6 +40,15 @@ def add(commands: Subparsers) -> None:
     parser.add_argument(
         "--device-memory", type=_bytes, metavar="SIZE", help="memory of each device, such as 24GiB; default: its own"
     )
+    parser.add_argument(
+        "--host-memory", type=_bytes, metavar="SIZE",
+        help="the machine's own memory, such as 512GiB; default: this machine's, if the plan is for it",
+    )  # fmt: skip
+    parser.add_argument(
+        "--disk", type=_bytes, metavar="SIZE",
+        help="free disk for all that a run writes, such as 2TB; default: that of this machine's folders, if the plan "
+        "is for it",
+    )  # fmt: skip
     measured = parser.add_mutually_exclusive_group()
     measured.add_argument(
         "--calibrate", type=nonempty_path, metavar="RUN_DIR",
@@ -85,6 +95,8 @@ def run(options: argparse.Namespace) -> int:
         device=options.device,
         devices=options.devices,
         device_memory=options.device_memory,
+        host_memory=options.host_memory,
+        disk=options.disk,
     )
     try:
         if options.picture is not None:

@@ -21,7 +21,7 @@ def add(commands: Subparsers) -> None:
     parser = commands.add_parser(
         "tasks",
         help="writes the tasks that a world makes to a file, which tasks.files, `judge attack` and others read",
-        epilog="Example: waymark world tasks city tasks.jsonl --keys '{train: [shop], train_per_template: 3}'",
+        epilog="Which tasks a world makes is said by the keys of its section; without --keys many make none.",
     )
     parser.add_argument("name", metavar="WORLD", help="a name, or the dotted path of a world of your own")
     parser.add_argument("file", type=nonempty_path, metavar="FILE", help="the task file to write, in JSONL")

@@ -30,13 +30,14 @@ def recipe(path: Path) -> Check:
 
 
 def recipe_fits(path: Path) -> list[Check]:
-    """`refused_servers`, and `fits` on this machine; nothing while a package of the plan is missing, which `packages`
-    says."""
+    """`refused_servers`, `fits` and `machine_fits` on this machine; nothing while a package of the plan is missing,
+    which `packages` says."""
     try:
         from components.plan.hardware import gpus
     except ImportError:
         return []
-    return [*refused_servers(path), *fits(path, gpus())]
+    devices = gpus()
+    return [*refused_servers(path), *fits(path, devices), *machine_fits(path, devices)]
 
 
 def refused_servers(path: Path) -> list[Check]:
@@ -68,10 +69,38 @@ def fits(path: Path, devices: Sequence[Gpu]) -> list[Check]:
             planned = plan(path, PlanOptions(devices=len(devices), device_memory=min(gpu.memory for gpu in devices)))
     except RecipeError:
         return []
-    if planned.fits:
+    if not planned.reasons:
         place = ", ".join(gpu.name for gpu in devices) if params.model.device == "cuda" else "this machine's memory"
         return [Check("recipe fits", True, f"{params.name} in {place}, by `waymark plan`")]
     return [Check("recipe fits", False, planned.reasons[0], "`waymark plan` names changes with which it would")]
+
+
+def machine_fits(path: Path, devices: Sequence[Gpu]) -> list[Check]:
+    """Whether this machine's own memory and the disks of its folders hold what the recipe in use needs. What certainly
+    does not fit fails; what probably does not is optional, because it is an estimate.
+
+    Nothing for a recipe that cannot be read, or whose models have a shape that is not known here, for one that asks for
+    a GPU on a machine without, and for one that sends stages to other machines.
+    """
+    from components.plan import PlanOptions, plan_host
+    from components.plan.disk import GB
+    from components.plan.hardware import GIB
+
+    try:
+        params = load(path)
+        if params.placement.pools or (params.model.device == "cuda" and not devices):
+            return []
+        planned = plan_host(params, PlanOptions(is_here=True))
+    except RecipeError:
+        return []
+    name, fix = "memory and disk", "lower the keys that the finding names; `waymark plan` lists what needs how much"
+    checks = [Check(name, False, reason, fix) for reason in planned.reasons]
+    checks += [Check(name, False, f"estimated: {warning}", fix, required=False) for warning in planned.warnings]
+    if checks:
+        return checks
+    memory, peak = max(stage.bytes for stage in planned.memory), planned.disk.peak
+    needs = f"about {memory / GIB:.1f} GiB of RAM and {peak / GB:.1f} GB of disk"
+    return [Check(name, True, f"{params.name} needs {needs}, by `waymark plan`")]
 
 
 def shared_memory(path: Path, mount: Path = Path("/dev/shm")) -> list[Check]:

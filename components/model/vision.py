@@ -24,9 +24,9 @@ from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import smart_res
 from transformers.models.qwen3_vl.modeling_qwen3_vl import BaseModelOutputWithDeepstackFeatures
 
 from components.model.feature_cache import FeatureCache, Features, tower_fingerprint
+from components.model.stored_images import EncodedImage
 from components.model.vlm import VLM
 from components.params import ImageCacheParams
-from components.records import Image
 
 ENCODED_PATCHES = 2**16
 """Patches that the tower encodes at once, unless one image has more: 18 screenshots of 1280×720."""
@@ -66,7 +66,7 @@ class Vision:
         """In which images were made inputs so far: prepared, encoded, read from the cache. On a GPU the tower counts
         until its kernels are launched. A sharded tower encodes within a pass of the model, which is not counted."""
 
-    def grid(self, image: Image) -> tuple[int, int]:
+    def grid(self, image: EncodedImage) -> tuple[int, int]:
         """Rows and columns of patches of an image. They follow from its size, so that no pixel is read."""
         with self._lock:
             grid = self._grids.get(image.sha256)
@@ -81,7 +81,7 @@ class Vision:
                 self._grids[image.sha256] = grid
         return grid
 
-    def pixels(self, image: Image) -> tuple[torch.Tensor, torch.Tensor]:
+    def pixels(self, image: EncodedImage) -> tuple[torch.Tensor, torch.Tensor]:
         """Patches (P, D) and grid (1, 3) of an image: time, height, width in patches."""
         with self._lock:
             pixels = self._pixels.get(image.sha256)
@@ -95,12 +95,12 @@ class Vision:
                     self._pixels[image.sha256] = pixels
         return pixels
 
-    def tokens(self, image: Image) -> int:
+    def tokens(self, image: EncodedImage) -> int:
         """Number of placeholders of an image in a sequence."""
         rows, columns = self.grid(image)
         return rows * columns // self._processor.merge_size**2
 
-    def for_server(self, image: Image) -> ServerImage:
+    def for_server(self, image: EncodedImage) -> ServerImage:
         """An image for an inference server, resized here, so that the server does not resize it differently."""
         rows, columns = self.grid(image)
         patch = self._processor.patch_size
@@ -112,7 +112,7 @@ class Vision:
         rgb.save(out, "PNG", compress_level=1)
         return ServerImage(out.getvalue(), _sha256(rgb))
 
-    def grids(self, images: Sequence[Image]) -> torch.Tensor | None:
+    def grids(self, images: Sequence[EncodedImage]) -> torch.Tensor | None:
         """Grids (len(images), 3) of images in patches: time, height, width; None without images."""
         return torch.tensor([(1, *self.grid(image)) for image in images]) if images else None
 
@@ -144,7 +144,7 @@ class Vision:
         """Whether the vision tower is sharded (FSDP). Then all processes must run it together."""
         return isinstance(self._model.visual, FSDPModule)
 
-    def inputs(self, images: Sequence[Image]) -> dict[str, Any]:
+    def inputs(self, images: Sequence[EncodedImage]) -> dict[str, Any]:
         """The model's inputs for images, in the order of their placeholders.
 
         These are features, or pixels if the tower is sharded: its weights are gathered only during a pass of the model.
@@ -154,7 +154,7 @@ class Vision:
         with self._timed():
             return dict(zip(("pixel_values", "image_grid_thw"), self._patches(images), strict=True)) if images else {}
 
-    def features(self, images: Sequence[Image]) -> dict[str, BaseModelOutputWithDeepstackFeatures]:
+    def features(self, images: Sequence[EncodedImage]) -> dict[str, BaseModelOutputWithDeepstackFeatures]:
         """Qwen3-VL's `mm_encoder_outputs` for images, in the order of their placeholders.
 
         A repeated image is encoded once. If the tower is trained, the features have gradients. Else they come from the
@@ -175,7 +175,7 @@ class Vision:
             )
         }
 
-    def encode(self, images: Sequence[Image]) -> None:
+    def encode(self, images: Sequence[EncodedImage]) -> None:
         """Fill the cache with the features of images, unless the tower is trained."""
         if not self.is_trained:
             with self._timed():
@@ -189,14 +189,14 @@ class Vision:
         finally:
             self.seconds += perf_counter() - began
 
-    def _cached(self, images: dict[str, Image], kept: bool = True) -> dict[str, Features]:
+    def _cached(self, images: dict[str, EncodedImage], kept: bool = True) -> dict[str, Features]:
         """Features by hash, from the cache or encoded now; nothing if they are not `kept`."""
         features: dict[str, Features] = {}
         with self._encoding:  # no two threads encode one image
             if self._version != (version := self._weights_version()):
                 self._cache.clear()
                 self._version = version
-            missing: dict[str, Image] = {}
+            missing: dict[str, EncodedImage] = {}
             for key, image in images.items():
                 if (known := self._cache.get(key, self._model.visual.device)) is None:
                     missing[key] = image
@@ -209,7 +209,7 @@ class Vision:
                         features[key] = parts
         return features
 
-    def _encode(self, images: dict[str, Image]) -> Iterator[tuple[str, Features]]:
+    def _encode(self, images: dict[str, EncodedImage]) -> Iterator[tuple[str, Features]]:
         """Features of images by hash. Threads prepare the next images while the tower encodes others."""
         batches = self._batches(images)
         ahead = [[self._threads.submit(self.pixels, image) for image in batch.values()] for batch in batches[:1]]
@@ -225,9 +225,9 @@ class Vision:
                 self._encoded += len(batch)
             yield from zip(batch, zip(out.pooler_output, *out.deepstack_features, strict=True), strict=True)
 
-    def _batches(self, images: dict[str, Image]) -> list[dict[str, Image]]:
+    def _batches(self, images: dict[str, EncodedImage]) -> list[dict[str, EncodedImage]]:
         """Images in order, divided so that the tower encodes at most `ENCODED_PATCHES` at once."""
-        batches: list[dict[str, Image]] = []
+        batches: list[dict[str, EncodedImage]] = []
         patches = 0
         for key, image in images.items():
             rows, columns = self.grid(image)
@@ -238,7 +238,7 @@ class Vision:
             batches[-1][key] = image
         return batches
 
-    def _patches(self, images: Iterable[Image]) -> tuple[torch.Tensor, torch.Tensor]:
+    def _patches(self, images: Iterable[EncodedImage]) -> tuple[torch.Tensor, torch.Tensor]:
         """Patches and grids of all images, concatenated, on the tower's device."""
         return self._on_device(list(map(self.pixels, images)))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from components import tracking
 from components.judge.distilled import DistilledJudge
 from components.model import VLM
@@ -11,7 +13,7 @@ from components.records import Outcome, Trajectory, Verdict
 
 
 def decide_judge(
-    run: StageRun, version: int, tested: list[Trajectory], labels: list[Outcome], verdicts: list[Verdict]
+    run: StageRun, version: int, tested: Sequence[Trajectory], labels: list[Outcome], verdicts: list[Verdict]
 ) -> None:
     """Move the judge's alias `champion` to `version` if it agrees with the labels more often than the champion does.
 
@@ -26,7 +28,7 @@ def decide_judge(
     promote_if_better(run, tracking.JUDGE, version, measure)
 
 
-def _right(tested: list[Trajectory], labels: list[Outcome], verdicts: list[Verdict]) -> dict[str, float | None]:
+def _right(tested: Sequence[Trajectory], labels: list[Outcome], verdicts: list[Verdict]) -> dict[str, float | None]:
     """Share of right verdicts by task, because attempts at the same task are not independent."""
     right: dict[str, list[bool]] = {}
     for trajectory, label, verdict in zip(tested, labels, verdicts, strict=True):

@@ -112,15 +112,15 @@ def _trainer_plan(stage: str, parts: list[Part], machine: Machine, params: Param
     if device.is_cpu:  # all processes share the memory
         parts = [_times(part, processes) for part in parts] if processes > 1 else parts
         processes = 1
-    browsers = _browsers(params) if device.is_cpu and stage.startswith("train_rl") else []
-    return MemoryPlan("trainer", stage, processes, device.memory - in_use, (*with_context(parts, device), *browsers))
+    open_pages = [browsers(params)] if device.is_cpu and stage.startswith("train_rl") else []
+    return MemoryPlan("trainer", stage, processes, device.memory - in_use, (*with_context(parts, device), *open_pages))
 
 
-def _browsers(params: Params) -> list[Part]:
+def browsers(params: Params) -> Part:
     """The open episodes, as if all were of the world whose pages need most. Without a world, tasks are of the web."""
     mib = max((world.episode_mib for world in worlds_of(params)), default=World.episode_mib)
     count = params.browser.concurrency
-    return [Part("browsers", count * mib * 2**20, f"{count} episodes × {mib} MiB")]
+    return Part("browsers", count * mib * 2**20, f"{count} episodes × {mib} MiB")
 
 
 def _rollout_parts(params: Params, device: Device) -> list[Part]:

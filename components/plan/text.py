@@ -8,6 +8,7 @@ from typing import Any
 
 from components.plan.fit import as_options
 from components.plan.hardware import GIB
+from components.plan.host_text import host_lines, host_values, warning_lines
 from components.plan.image_cache import cache_lines, cache_values
 from components.plan.memory import MemoryPlan
 from components.plan.planner import RunPlan
@@ -16,13 +17,16 @@ from components.plan.time_text import time_lines, time_values
 
 
 def as_text(plan: RunPlan, time: TimePlan | None = None) -> str:
-    """The plan in lines of at most about 160 characters: memory, then time."""
+    """The plan in lines of at most about 160 characters: memory of devices, the machine and its disks, then time."""
     lines = [_headline(plan), "", *_memory_lines(plan.memory)]
     if images := cache_lines(plan.image_caches, plan.machine.device.is_cpu):
         lines += ["", "Image caches (model.image_cache)", *(f"  {line}" for line in images)]
     lines += ["", "Assumptions of memory", *(f"  - {line}" for line in plan.assumptions)]
+    lines += ["", *host_lines(plan.host)]
     if time is not None:
         lines += ["", *time_lines(time)]
+    if warnings := warning_lines(plan.host):
+        lines += ["", *warnings]
     if not plan.fits:
         lines += ["", *verdict(plan)]
     return "\n".join(lines)
@@ -32,7 +36,10 @@ def verdict(plan: RunPlan) -> list[str]:
     """Why the recipe does not fit, and with what it would; empty if it fits."""
     if plan.fits:
         return []
-    lines = [f"{plan.recipe.name} does not fit:", *(f"  - {reason}" for reason in plan.reasons)]
+    reasons = [*plan.reasons, *plan.host.reasons]
+    lines = [f"{plan.recipe.name} does not fit:", *(f"  - {reason}" for reason in reasons)]
+    if not plan.reasons:
+        return lines
     if plan.remedy is None:
         return [*lines, "No set of known changes makes it fit: take devices with more memory, or a smaller model.base."]
     return [*lines, f"It would fit with: {as_options(plan.remedy)}"]
@@ -50,7 +57,7 @@ def json_values(plan: RunPlan) -> dict[str, Any]:
     return {
         "recipe": plan.recipe.name,
         "fits": plan.fits,
-        "reasons": plan.reasons,
+        "reasons": [*plan.reasons, *plan.host.reasons],
         "remedy": plan.remedy,
         "device": {"name": device.name, "memory": device.memory, "count": plan.machine.count},
         "memory": [
@@ -65,6 +72,7 @@ def json_values(plan: RunPlan) -> dict[str, Any]:
             }
             for item in plan.memory
         ],
+        "host": host_values(plan.host),
         "image_caches": [cache_values(cache) for cache in plan.image_caches],
         "assumptions": list(plan.assumptions),
     }

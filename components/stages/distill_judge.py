@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +16,7 @@ from components.judge.mismatched import mismatched
 from components.judge.protocols import voted
 from components.lazy_records import Chain, TableRecords, where
 from components.memory import free_models
-from components.model import VLM
+from components.model import VLM, ImageFolder
 from components.params import Params, load
 from components.pipeline.curve import write_curve
 from components.pipeline.judge_champion import decide_judge
@@ -40,7 +41,8 @@ class Split:
 
     training: Sequence[Trajectory]
     """Read from the tables when they are accessed, but for those with the task of another one."""
-    tested: list[Trajectory]
+    tested: Sequence[Trajectory]
+    """Read from the table when they are accessed, too."""
     verdicts: dict[str, Verdict]
     """On all of them, by trajectory id."""
     available: int
@@ -60,7 +62,7 @@ class Split:
         examples, examples_labels = mismatched(training, labels, distill.mismatched, params.seed)
         return cls(
             training=Chain(training, examples),
-            tested=[t for t in rolled_out if t.task_id in held_out],
+            tested=where(rolled_out, lambda t: t.task_id in held_out),
             verdicts=labels | {label.trajectory_id: label for label in examples_labels},
             available=len(rolled_out) + len(teacher_attempts) + len(examples),
         )
@@ -107,6 +109,7 @@ def run_stage(workers: Workers) -> None:
 
         checkpoint = run.state / "training.pt"
         trained = workers.run(distill, params, checkpoint, report=report)
+        shutil.rmtree(screenshots_of(checkpoint).path, ignore_errors=True)
         trained.vlm.publish(OUT, state=trained.state)
         packing = trained.packing.figures
         del trained
@@ -142,15 +145,20 @@ def run_stage(workers: Workers) -> None:
 def distill(workers: Workers, params: Params, checkpoint: Path, report: LossReport = no_report) -> TrainedModel:
     """Job: train the judge."""
     split = Split.read(params)
-    objective = JudgeDistillation(params, split.verdicts)
+    objective = JudgeDistillation(params, split.verdicts, screenshots_of(checkpoint))
     optim, base = params.judge.distill.optim, params.model.judge_base
     return train_model(workers, base, params, optim, objective, split.training, report, checkpoint)
 
 
-def _vote(vlm: VLM, tested: list[Trajectory], greedy: list[Verdict], params: Params) -> list[Verdict]:
+def screenshots_of(checkpoint: Path) -> ImageFolder:
+    """The screenshots of the training set, which all processes read."""
+    return ImageFolder(checkpoint.with_name("screenshots"))
+
+
+def _vote(vlm: VLM, tested: Sequence[Trajectory], greedy: list[Verdict], params: Params) -> list[Verdict]:
     """Two of three verdicts: the greedy one and two samples. The second is drawn only where the others differ."""
 
-    def sample(seed: int, trajectories: list[Trajectory]) -> list[Verdict]:
+    def sample(seed: int, trajectories: Sequence[Trajectory]) -> list[Verdict]:
         return DistilledJudge(vlm, "sample", params, temperature=VOTE_TEMPERATURE, seed=seed).judge(trajectories)
 
     votes = {verdict.trajectory_id: [verdict] for verdict in greedy}
@@ -163,7 +171,7 @@ def _vote(vlm: VLM, tested: list[Trajectory], greedy: list[Verdict], params: Par
 
 
 def _calibration(
-    name: str, tested: list[Trajectory], labels: list[Outcome], verdicts: list[Verdict], params: Params
+    name: str, tested: Sequence[Trajectory], labels: list[Outcome], verdicts: list[Verdict], params: Params
 ) -> Calibration:
     """How often the verdicts agree with the labels, with an interval over tasks."""
     tasks = [trajectory.task_id for trajectory in tested]

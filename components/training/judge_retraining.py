@@ -23,7 +23,7 @@ from components.judge.distilled import DistilledJudge
 from components.judge.labelled_trajectories import REHEARSED, LabelledTrajectories
 from components.judge.mismatched import mismatched
 from components.memory import free_models
-from components.model import VLM
+from components.model import VLM, ImageFolder
 from components.params import Params, RetrainParams
 from components.records import Outcome, Trajectory, Verdict, trajectory_id
 from components.rollout import without_run
@@ -140,7 +140,8 @@ class RetrainedJudge:
         """Train the distilled judge further, write it to `path`, and delete those made before."""
         checkpoint = path.with_suffix(".pt")
         checkpoint.parent.mkdir(parents=True, exist_ok=True)
-        objective, optim = JudgeDistillation(self.params, data.labels), self._retrain.optim
+        screenshots = ImageFolder(path.with_name("screenshots"))  # deleted below, with the judges made before
+        objective, optim = JudgeDistillation(self.params, data.labels, screenshots), self._retrain.optim
         trained = train_model(
             SINGLE_PROCESS, str(self.path), self.params, optim, objective, data.trajectories, report, checkpoint
         )

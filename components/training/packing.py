@@ -17,8 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from components.model import Encoder, Sample, Segment, Segments
-from components.records import Image
+from components.model import EncodedImage, Encoder, Sample, Segment, Segments
 
 
 @dataclass(frozen=True)
@@ -29,7 +28,7 @@ class Pack:
     """Token ids (P,)."""
     positions_3P: torch.Tensor
     """M-RoPE positions: time, height, width."""
-    images: list[Image]
+    images: list[EncodedImage]
     segments: Segments
     """Which tokens of the row each stretch of the row attends to."""
     predictors: list[np.ndarray]
@@ -73,7 +72,7 @@ def pack(samples: Sequence[Sample], encoder: Encoder, share: bool = True) -> Pac
     keys = _keys(samples, encoder.image_token_id)
     ids: list[int] = []
     positions: list[torch.Tensor] = []
-    images: list[Image] = []
+    images: list[EncodedImage] = []
     segments: list[Segment] = []
     predictors = [np.empty(0, dtype=np.int64)] * len(samples)
     before, path = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)

@@ -10,9 +10,11 @@ import pytest
 
 from components.doctor import Check, recipe
 from components.params import load
+from components.plan.fit import recipe_with
 from components.plan.hardware import Gpu, parse_gpus, visible_gpus
 
 ROOT = Path(__file__).resolve().parents[2]
+SMOKE = ROOT / "recipes/smoke.yaml"
 
 
 def test_gpus_are_read_from_what_nvidia_smi_prints() -> None:
@@ -52,7 +54,7 @@ def test_the_doctor_counts_the_gpus_that_it_sees(tmp_path: Path, monkeypatch: py
     path = a_recipe(tmp_path, "one-gpu")
     for visible, fits in (("0", True), ("GPU-a1", True), ("1", False), ("0,1", False)):
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
-        [check] = recipe.recipe_fits(path)
+        check, *_ = recipe.recipe_fits(path)
         assert check.ok == fits, visible
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     [check] = recipe.recipe_fits(path)
@@ -107,9 +109,11 @@ def test_the_doctor_names_what_placement_lacks(
     monkeypatch.setenv("PREFECT_API_URL", api)
     values = load(ROOT / "recipes/demo.yaml").model_dump(mode="json")
     assert recipe.placement(ROOT / "recipes/demo.yaml") == []
+    assert recipe.machine_fits(ROOT / "recipes/demo.yaml", []) != []
     values["tracking"]["tracking_uri"] = "http://server:5000"
     values["placement"] |= {"store": store, "pools": {"train_*": "gpu"}}
     (tmp_path / "params.yaml").write_text(json.dumps(values))
+    assert recipe.machine_fits(tmp_path / "params.yaml", []) == [], "its stages run elsewhere"
     missing = [check for check in recipe.placement(tmp_path / "params.yaml") if not check.ok]
     assert [check.finding.startswith(finding or "") for check in missing] == ([] if finding is None else [True])
 
@@ -130,3 +134,33 @@ def test_a_container_with_little_shared_memory_is_named(tmp_path: Path, monkeypa
 
 def test_models_of_unknown_shape_are_not_judged(tmp_path: Path) -> None:
     assert recipe.fits(a_recipe(tmp_path, "one-gpu", base="a/b", judge_base="a/b"), [Gpu("L4", 2**30)]) == []
+
+
+@pytest.mark.parametrize(
+    ("changed", "finding", "required"),
+    [
+        ({}, "smoke needs about", True),
+        ({"rl.checkpoints.keep": 10**5, "rl.short.iterations": 10**5}, "the run writes at least", True),
+        ({"judge.distill.screenshots": 10**8}, "estimated: the run may write", False),
+    ],
+)
+def test_the_doctor_holds_a_recipe_to_memory_and_disk(
+    tmp_path: Path, changed: dict[str, int], finding: str, required: bool
+) -> None:
+    (tmp_path / "params.yaml").write_text(json.dumps(recipe_with(SMOKE, changed).model_dump(mode="json")))
+    checks = recipe.machine_fits(tmp_path / "params.yaml", [])
+    [check] = [check for check in checks if check.finding.startswith(finding)]
+    assert (check.ok, check.required) == (not changed, required)
+    assert not changed or next(iter(changed)) in check.finding
+
+
+def test_memory_that_is_certainly_too_small_is_named(tmp_path: Path) -> None:
+    values = load(ROOT / "recipes/openwebrl-4b.yaml").model_dump(mode="json")
+    values["training"]["processes"] = 4096
+    values["inference"]["vllm"]["first_gpu"], values["judge"]["distill"]["vllm"]["first_gpu"] = 4096, 4099
+    (tmp_path / "params.yaml").write_text(json.dumps(values))
+    first, *_ = recipe.machine_fits(tmp_path / "params.yaml", [Gpu("H100", 80 * 2**30)])
+    assert not first.ok
+    assert first.required
+    assert "lower training.processes" in first.finding
+    assert recipe.machine_fits(tmp_path / "params.yaml", []) == [], "a machine without a GPU is not the planned one"

@@ -33,3 +33,13 @@ def test_an_image_that_the_model_saw_gives_the_same_pixels_unresized(encoder, wi
     assert torch.equal(grid, same_grid)
     assert torch.equal(pixels, again)
     assert (seen.data == image.data) == (width % 32 == height % 32 == 0)
+
+
+def test_equal_tokens_of_all_texts_are_one_object(encoder):
+    """A list of a training set then has 8 bytes for each token, and not 36."""
+    texts = ["a window", "window b"]
+    ids = [encoder.target_tokens(texts[0]), encoder.target_tokens(texts[1]), encoder.tokens(texts[0])]
+    large = [number for number in {*ids[0]} & {*ids[1]} & {*ids[2]} if number > 256]  # Python shares smaller ones
+    assert large
+    for number in large:
+        assert len({id(token) for row in ids for token in row if token == number}) == 1

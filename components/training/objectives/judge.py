@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing_extensions import override
 
 from components.judge.distilled import training_sample
-from components.model import Encoder
+from components.model import Encoder, ImageFolder
 from components.params import Params
 from components.records import Outcome, Trajectory, Verdict
 from components.training.objectives.supervised import SupervisedObjective, WeightedSample
@@ -32,13 +32,15 @@ class JudgeDistillation(SupervisedObjective):
     params: Params
     verdicts: Mapping[str, Verdict]
     """By trajectory id; those on the given trajectories are successes or failures."""
+    folder: ImageFolder
+    """Where the screenshots of the samples are, so that no process holds all of them in memory."""
 
     @override
     def samples(self, trajectories: Sequence[Trajectory], encoder: Encoder) -> list[list[WeightedSample]]:
         verdicts = [self.verdicts[trajectory.trajectory_id] for trajectory in trajectories]
         weights = balanced_weights([verdict.outcome for verdict in verdicts], self.params.judge.distill.balance)
         return [
-            [WeightedSample(training_sample(trajectory, verdict, self.params, encoder), weight)]
+            [WeightedSample(self.folder.sample(training_sample(trajectory, verdict, self.params, encoder)), weight)]
             for trajectory, verdict, weight in zip(trajectories, verdicts, weights, strict=True)
         ]
 
