@@ -22,7 +22,8 @@ The modules, from the outermost to the innermost:
 - `tab`: a page and its DevTools session; `page_state` has the records that it reads from the page. It knows when the
   page is quiet: it has navigated (`navigation`), has loaded its requests (`network`), and has stopped changing.
   `devtools` sends commands with a limit, `isolated_world` runs our JavaScript in the page, `focused_frame` finds the
-  frame that has the focus, and `notices` handles dialogs, downloads and file choosers.
+  frame that has the focus, and `frame_sessions` reaches frames with renderers of their own. `notices` handles dialogs,
+  downloads and file choosers, and `window` the dialogs of a page that is no tab yet.
 - `elements` (with its JavaScript files, and `foreign_frames` for frames of another origin), and `axtree` with
   `axtree_view` (of large pages only what is in view), `axtree_snapshot` and `axtree_rendering`: the page as text.
   `axtree_element` acts on what the tree numbered.

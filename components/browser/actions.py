@@ -110,18 +110,19 @@ async def _upload(session: ActingSession, chooser: FileChooser, tool: str, text:
     except ValueError as error:
         return feedback.failed(tool, error)
     session.tabs.active.notices.chooser = None
-    files = {"files": [str(path) for path in paths], "backendNodeId": chooser.node}
     is_gone = False
     async with ObservedCall(session) as observed:
         try:
-            await observed.tab.cdp.send("DOM.setFileInputFiles", files)
+            await chooser.choose(paths)
         except PlaywrightError as error:
-            if isinstance(translate(error), SandboxError | ClosedError):
+            reason = translate(error)
+            is_frame_closed = isinstance(reason, ClosedError) and chooser.cdp is not observed.tab.cdp
+            if isinstance(reason, SandboxError | ClosedError) and not is_frame_closed:
                 raise
             is_gone = True
     if is_gone:
-        reason = "the input that asked for a file is gone; click again what asks for it"
-        return feedback.failed(tool, reason, observed.effect.notices)
+        missing = "the input that asked for a file is gone; click again what asks for it"
+        return feedback.failed(tool, missing, observed.effect.notices)
     chosen = ", ".join(f'"{path.name}"' for path in paths)
     return feedback.succeed(f"`{tool}` chose {chosen}.", str(observed.effect))
 

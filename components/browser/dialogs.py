@@ -3,7 +3,8 @@
 A page is frozen while a dialog is open: no script answers, no screenshot is taken, and the call that opened the dialog
 does not end. So calls run in tasks of their own. When a dialog opens, its call is left waiting, and the feedback and a
 drawn observation (`DialogBox`) ask the agent. The next call answers: enter and escape, a click on a drawn button, or
-`write` for the text of a prompt. Then the waiting call goes on, and its own line of feedback follows the answer's.
+`write` for the text of a prompt. Then the waiting call goes on, and its own line of feedback follows the answer's. A
+call also waits for the answer to a dialog of the window that it opened, which is shown afterwards.
 
 A dialog has no answer after `browser.dialog_wait_s`, after `MAX_REFUSED` other calls, or at the end of the episode.
 Then it is confirmed, or dismissed with `ask_or_dismiss`.
@@ -13,7 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,7 +25,8 @@ from components.browser import feedback, tools
 from components.browser.dialog_box import DialogBox
 from components.browser.errors import EnvError
 from components.browser.keys import normalise_keys
-from components.browser.tab import Tab
+from components.browser.page_limits import PageLimits
+from components.browser.window import Window
 from components.params import TextKind
 from components.records import Image, Observation, ToolCall
 
@@ -52,14 +54,19 @@ class Answer:
 
 
 class OpenDialog:
-    """A dialog that waits for an answer."""
+    """A dialog that waits for an answer.
 
-    def __init__(self, dialog: Dialog, tab: Tab) -> None:
-        self.tab = tab
+    Args:
+        limits: those of the pages that stand still meanwhile.
+    """
+
+    def __init__(self, dialog: Dialog, window: Window, limits: Sequence[PageLimits]) -> None:
+        self.window = window
+        self.limits = limits
         self.kind = dialog.type
         self.message = " ".join(dialog.message.split())
         self.default = dialog.default_value
-        self.box = DialogBox(self.kind, self.message, self.default, tab.viewport)
+        self.box = DialogBox(self.kind, self.message, self.default, window.viewport)
         self.refused = 0
         """Number of calls that did not answer."""
         self.is_announced = False
@@ -115,12 +122,17 @@ class Dialogs:
         self._waiting: asyncio.Task[str] | None = None
         self._expiry: asyncio.Task[None] | None = None
 
-    def hold(self, dialog: Dialog, tab: Tab) -> bool:
-        """Keep a dialog open for the agent. False if it is not one to ask about, or one is open already."""
+    def hold(self, dialog: Dialog, window: Window, limits: Sequence[PageLimits]) -> bool:
+        """Keep a dialog open for the agent. False if it is not one to ask about, or one is open already.
+
+        Args:
+            limits: those of the pages that may stand still meanwhile: a window shares the renderer of its opener.
+        """
         if dialog.type not in HOW or self.open is not None:
             return False
-        self.open = OpenDialog(dialog, tab)
-        tab.limits.freeze()
+        self.open = OpenDialog(dialog, window, limits)
+        for limit in limits:
+            limit.freeze()
         self._opened.set()
         self._expiry = asyncio.create_task(self._expire(self.open))
         return True
@@ -207,7 +219,8 @@ class Dialogs:
         self.open = None
         self._opened.clear()
         await dialog.close(answer)
-        dialog.tab.limits.thaw()
+        for limit in dialog.limits:
+            limit.thaw()
 
     async def _until_dialog(self, name: str, task: asyncio.Task[str]) -> str:
         """The line of a running call, or the question of the dialog that it opens."""
@@ -234,7 +247,7 @@ class Dialogs:
         await asyncio.sleep(self._wait_s)
         if self.open is dialog:
             sentence = f'A dialog ({dialog.kind}) said "{dialog.message[:80]}"'
-            dialog.tab.notices.note("dialog", f"{sentence} and was {self._closed}, because no answer came.")
+            dialog.window.notices.note("dialog", f"{sentence} and was {self._closed}, because no answer came.")
             await self._close(dialog, self._unanswered(dialog))
 
 

@@ -12,16 +12,16 @@ could then stop or read more than its own tab.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from playwright.async_api import CDPSession, Page
+from playwright.async_api import CDPSession
 from playwright.async_api import Error as PlaywrightError
 
 from components.browser.closed_roots import MAX_ROUNDS, adopt_closed_roots
 from components.browser.elements import question, script
+from components.browser.frame_sessions import FrameSessions
 from components.browser.listeners import hear
 from components.browser.page_state import Box, FramePart, Listed, PageState
 
@@ -46,13 +46,14 @@ class FrameWorld:
 
 
 class ForeignFrames:
-    """The frames of another origin in a page."""
+    """The frames of another origin in a page.
 
-    def __init__(self, page: Page) -> None:
-        self._page = page
-        self._sessions: dict[str, CDPSession] = {}
-        """Of frames in renderers of their own, by their DevTools ids."""
-        self._attaching = asyncio.Lock()
+    Args:
+        sessions: those of the frames in renderers of their own.
+    """
+
+    def __init__(self, sessions: FrameSessions) -> None:
+        self._sessions = sessions
 
     async def complete(self, state: PageState, world: FrameWorld, request: Mapping[str, object]) -> PageState:
         """A page's state with the lines of these frames in its element list.
@@ -119,7 +120,7 @@ class ForeignFrames:
             answer = await around.cdp.send("Page.createIsolatedWorld", arguments)
             return FrameWorld(around.cdp, answer["executionContextId"])
         except PlaywrightError:  # it is in a renderer of its own
-            session = await self._session(frame_id)
+            session = await self._sessions.of(frame_id)
             answer = await session.send("Page.createIsolatedWorld", arguments)
             return FrameWorld(session, answer["executionContextId"])
 
@@ -136,40 +137,6 @@ class ForeignFrames:
     async def _answer(self, world: FrameWorld, request: dict[str, object]) -> FramePart:
         answer = await world.ask(request)
         return FramePart.model_validate(answer) if answer else FramePart()
-
-    async def sessions(self) -> list[CDPSession]:
-        """The sessions of all frames in renderers of their own."""
-        async with self._attaching:
-            await self._attach()
-            return [*self._sessions.values()]
-
-    async def _session(self, frame_id: str) -> CDPSession:
-        """The session of a frame in a renderer of its own."""
-        async with self._attaching:  # frames are asked at the same time, and one round attaches to all
-            if frame_id not in await self._living():
-                await self._attach()
-            if frame_id not in self._sessions:
-                raise PlaywrightError("the frame is gone")
-            return self._sessions[frame_id]
-
-    async def _attach(self) -> None:
-        """Make sessions for the frames that have none, and forget those of frames that are gone."""
-        self._sessions = await self._living()
-        for frame in self._page.frames[1:]:
-            with contextlib.suppress(PlaywrightError):  # it shares the session of the frame around it
-                session = await self._page.context.new_cdp_session(frame)
-                tree = await session.send("Page.getFrameTree")
-                if self._sessions.setdefault(tree["frameTree"]["frame"]["id"], session) is not session:
-                    await session.detach()
-
-    async def _living(self) -> dict[str, CDPSession]:
-        """The sessions that still answer."""
-        living = {}
-        for frame_id, session in self._sessions.items():
-            with contextlib.suppress(PlaywrightError):
-                await session.send("Page.getFrameTree")
-                living[frame_id] = session
-        return living
 
 
 async def _evaluate(world: FrameWorld, expression: str) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable
 
-from playwright.async_api import Dialog, Download
+from playwright.async_api import CDPSession, Dialog, Download
 from playwright.async_api import Error as PlaywrightError
 
 from components.browser.uploads import FileChooser, Uploads
@@ -76,13 +76,13 @@ class Notices:
         """Note that the page tried to register a service worker, which the context blocks."""
         self.note("service worker", "The page tried to register a service worker, which is blocked.")
 
-    def on_file_chooser(self, event: dict) -> None:
-        """Note a file chooser. It stays closed if there are no files to choose, or no `<input>` that takes them:
-        `showOpenFilePicker()` has none."""
+    def on_file_chooser(self, event: dict, cdp: CDPSession) -> None:
+        """Note a file chooser of which a session of the tab tells. It stays closed if there are no files to choose, or
+        no `<input>` that takes them: `showOpenFilePicker()` has none."""
         if self.uploads is None or "backendNodeId" not in event:
             self.note("file", "The page asked for a file; there are none to choose.")
         else:
-            self.chooser = FileChooser.opened(event, self.uploads)
+            self.chooser = FileChooser.opened(event, self.uploads, cdp)
             self.note("file", str(self.chooser))
 
     def note(self, kind: str, sentence: str) -> None:

@@ -13,10 +13,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from playwright.async_api import CDPSession, Frame, Page
+from playwright.async_api import CDPSession
 from playwright.async_api import Error as PlaywrightError
 
 from components.browser.elements import question, script
+from components.browser.frame_sessions import FrameSessions
 from components.browser.page_state import Area, Mark, PageState
 
 TIMEOUT_S = 2.0
@@ -61,15 +62,14 @@ class OpaqueParts:
 
     Args:
         cdp: the page's DevTools session.
+        sessions: those of its frames in renderers of their own.
     """
 
-    def __init__(self, page: Page, cdp: CDPSession) -> None:
-        self._page = page
+    def __init__(self, cdp: CDPSession, sessions: FrameSessions) -> None:
         self._cdp = cdp
+        self._sessions = sessions
         self._worlds: dict[str, _FrameWorld] = {}
         """By the loader of the frame's document."""
-        self._sessions: dict[tuple[Frame, str], CDPSession | None] = {}
-        """By frame and address; None for a frame in the process of the page."""
         self._marks: list[tuple[_FrameWorld, Mark]] = []
         self._pictures: list[tuple[Area, str]] = []
 
@@ -98,9 +98,11 @@ class OpaqueParts:
         unwatched: list[str] = []
         is_changed = state.changed
         if before.opaque_frames:
-            in_frames, number = await self._look_at_frames(request)
+            frames = await self._look_at_frames(request)
+            in_frames = any(frame is None or frame.changed for frame in frames)
+            state = with_focus(state, [frame for frame in frames if frame is not None])
             is_changed |= in_frames
-            is_known = before.opaque_frames <= min(number, MAX_FRAMES)
+            is_known = before.opaque_frames <= min(len(frames), MAX_FRAMES)
             if state.wheel is not None and state.wheel.opaque:
                 wheel = state.wheel.model_copy(update={"moved": state.wheel.moved or in_frames, "opaque": not is_known})
                 state = state.model_copy(update={"wheel": wheel})
@@ -117,47 +119,36 @@ class OpaqueParts:
 
     # ---- frames -----------------------------------------------------------------------------------------------------
 
-    async def _look_at_frames(self, request: dict) -> tuple[bool, int]:
-        """Whether a watched frame changed, and how many were watched."""
-        changes: list[bool] = []
+    async def _look_at_frames(self, request: dict) -> list[PageState | None]:
+        """The states of the watched frames; None for one that shows another document, or is gone."""
+        states: list[PageState | None] = []
         limit_s = TIMEOUT_S + request["settle"] / 1000
 
         async def look(world: _FrameWorld, before: Mark) -> None:
             request_here = {**request, "changes": before.changes, "effects": before.effects, "elements": False}
             try:
-                changes.append(PageState.model_validate(await world.ask(request_here)).changed)
+                states.append(PageState.model_validate(await world.ask(request_here)))
             except PlaywrightError:
-                changes.append(True)  # the frame shows another document, or is gone
+                states.append(None)
 
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(limit_s):
                 await asyncio.gather(*(look(world, before) for world, before in self._marks))
-        return any(changes), len(changes)
+        return states
 
     async def _frame_worlds(self) -> list[_FrameWorld]:
         """Our worlds in the frames that the main document's probe cannot read."""
         tree = (await self._cdp.send("Page.getFrameTree"))["frameTree"]
         parts = [(self._cdp, child) for child in _below(tree)]
-        for frame in self._page.frames[1:]:
-            cdp = await self._session_of(frame)
-            if cdp is not None:
-                with contextlib.suppress(PlaywrightError):
-                    parts.append((cdp, (await cdp.send("Page.getFrameTree"))["frameTree"]["frame"]))
+        for cdp in await self._sessions.all():
+            with contextlib.suppress(PlaywrightError):
+                parts.append((cdp, (await cdp.send("Page.getFrameTree"))["frameTree"]["frame"]))
         worlds = {}
         for cdp, part in parts:
             with contextlib.suppress(PlaywrightError):
                 worlds[part["loaderId"]] = self._worlds.get(part["loaderId"]) or await _enter(cdp, part["id"])
         self._worlds = worlds
         return [world for world in worlds.values() if not world.is_read_by_top][:MAX_FRAMES]
-
-    async def _session_of(self, frame: Frame) -> CDPSession | None:
-        key = (frame, frame.url)
-        if key not in self._sessions:
-            try:
-                self._sessions[key] = await self._page.context.new_cdp_session(frame)
-            except PlaywrightError:
-                self._sessions[key] = None
-        return self._sessions[key]
 
     # ---- canvases ---------------------------------------------------------------------------
 
@@ -178,6 +169,18 @@ class OpaqueParts:
     async def _picture(self, area: Area) -> str:
         arguments = {"format": "png", "optimizeForSpeed": True, "clip": {**area.model_dump(), "scale": 1}}
         return (await self._cdp.send("Page.captureScreenshot", arguments))["data"]
+
+
+def with_focus(state: PageState, frames: list[PageState]) -> PageState:
+    """The page's state with what its frames tell of the clicked element, and of the focus if one of them has it."""
+    focused = [frame for frame in frames if frame.has_focus]
+    return state.model_copy(
+        update={
+            "toggled": state.toggled or next((frame.toggled for frame in frames if frame.toggled), ""),
+            "field": state.field or any(frame.field for frame in focused),
+            "refusal": state.refusal or next((frame.refusal for frame in focused if frame.refusal), None),
+        }
+    )
 
 
 def _below(tree: dict) -> Iterator[dict]:

@@ -16,7 +16,7 @@ function memory() {
   const state = { document, changes: 0, changed: 0, outside: 0, effects: 0, scrolls: 0, scrolled: 0, typed: 0, clicked: 0, moved: 0, target: null,
     focus: null, wheel: null, before: null,
     responses: [], scripted: 0,
-    commander: null, refusals: new Map(),
+    commander: null, pressed: null, refusals: new Map(),
     walked: -1, roots: new Set() };
   Object.defineProperty(window, MEMORY, { value: state, enumerable: false, configurable: true });
   state.observer = new MutationObserver((records) => onMutations(state, records));
@@ -62,6 +62,7 @@ function listen(state, root) {
   on('keyup', ({ key }) => { if (key !== 'Enter') state.commander = null; });
   on('click', (event) => {
     [state.commander] = event.composedPath();
+    if (event.isTrusted) state.pressed = state.commander;
     if (isCommand(state.commander)) state.clicked = performance.now();
   });
 }

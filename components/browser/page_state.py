@@ -238,6 +238,8 @@ class PageState(Focused):
     """`checked` or `unchecked` if the marked element is a checkbox or a radio button; else empty."""
     field: Flag = False
     """Whether a writable field got the focus since the mark."""
+    has_focus: Flag = False
+    """Whether the document or a frame in it has the focus. A document keeps its focused element when it loses it."""
     changed: Flag = False
     """Whether something visible changed since the mark."""
     unwatched: tuple[str, ...] = ()

@@ -35,6 +35,7 @@ from components.browser.session import Session
 from components.browser.site import Site
 from components.browser.tab import Tab
 from components.browser.uploads import Uploads
+from components.browser.window import Window
 from components.params import BrowserParams, EgressParams, TextKind
 from components.records import Task
 
@@ -222,7 +223,7 @@ class BrowserPool:
                 context.set_default_timeout(self.params.step_timeout_s * 1000)
                 page = await context.new_page()
                 page.on("crash", limit.expire)
-                tab = await Tab.attach(page, watches_network=self._site is None)
+                tab = await Tab.attach(Window(page), watches_network=self._site is None)
                 page.remove_listener("crash", limit.expire)
                 return context, tab
         except BaseException:

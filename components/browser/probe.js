@@ -33,11 +33,14 @@ function toggled(el) {
   return control.checked === true || control.getAttribute('aria-checked') === 'true' ? 'checked' : 'unchecked';
 }
 
-// Whether a writable field got the focus since the mark, or the marked element is in the focused field.
-function fieldFocused({ target, focus }) {
+// Whether a writable field got the focus since the mark, or the clicked element is in the focused field.
+function fieldFocused(state) {
   const el = innermostFocus(), isField = editable(el) || el?.type === 'color'; // `write` sets a colour
-  return isField && !el.disabled && !el.readOnly && (el !== focus || el.contains(target));
+  return isField && !el.disabled && !el.readOnly && (el !== state.focus || el.contains(clicked(state)));
 }
+
+// The marked element. A frame of another origin is marked without a point, so there it is the element that was clicked since.
+const clicked = (state) => state.target || state.pressed;
 
 // ---- requests -------------------------------------------------------------------------------------------------------
 
@@ -54,7 +57,7 @@ function mark({ at, live }) {
   state.target = at ? target(at) : null;
   state.focus = innermostFocus();
   state.wheel = null;
-  state.commander = null;
+  state.commander = state.pressed = null;
   state.refusals.clear();
   state.before = live ? { ...snapshot(state), loading: new Set(loadingSigns(state)) } : null;
   return { url: location.href, changes: state.changes, effects: state.effects, target: describe(state.target),
@@ -67,7 +70,8 @@ async function look(request) {
   if (settle) await quiet(state, request);
   const wheel = turned(state);
   const changed = effects !== null && (state.effects !== effects || !!state.before && differs(state, state.before, hovered));
-  return { url: location.href, title: document.title, toggled: toggled(state.target), focus: focused(), field: fieldFocused(state),
+  return { url: location.href, title: document.title, toggled: toggled(clicked(state)), focus: focused(), field: fieldFocused(state),
+    has_focus: document.hasFocus(),
     changed, wheel, refusal: refusal(state), calm: performance.now() - state.changed, elements: elements ? elementList({ ...request, parts: null }) : null,
     frames: elements && framesShown.length ? partsWanted() : [],
     ...(tree ? { beyond: screensBeyond(), editors: hasEditors() } : {}) };

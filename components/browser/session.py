@@ -13,7 +13,7 @@ import re
 from collections.abc import Sequence
 from functools import partial
 
-from playwright.async_api import BrowserContext, Page, Response
+from playwright.async_api import BrowserContext, Dialog, Page, Response
 
 from components.browser import feedback
 from components.browser.actions import execute
@@ -36,6 +36,7 @@ from components.browser.start_page import WaitUntil, log_in, open_start
 from components.browser.step_state import StepState
 from components.browser.tab import Tab
 from components.browser.tabs import EpisodeTabs
+from components.browser.window import Window
 from components.records import Observation, Probe, Reading, StateCheck, Task, ToolCall
 
 LEAST_NAVIGATION_S = 1.0
@@ -182,8 +183,6 @@ class Session:
             self.tabs.raise_listener_error()
             if lines and notices:
                 lines[-1] = f"{lines[-1]} {notices}"
-            if self._open_web is not None and self.answer is None and not self._has_dialog:
-                await self._open_web.check(observation)
             self._require_site()
             late = self._ending.take_late() if self._ending is not None else None
             return StepResult(lines, observation, self.answer, self.answer is not None, late)
@@ -240,8 +239,7 @@ class Session:
     async def settle_dialogs(self) -> None:
         """Close the dialog that is still open, because the episode ends and a page with a dialog cannot be read."""
         if self._dialogs is not None:
-            for tab in self.tabs:
-                tab.notices.hold = None
+            self.tabs.holds = None
             await self._dialogs.settle()
 
     @property
@@ -337,9 +335,14 @@ class Session:
         """Run one call, or let it answer the dialog that is open."""
         if self._dialogs is None:
             return await execute(self, call)
-        for tab in self.tabs:
-            tab.notices.hold = partial(self._dialogs.hold, tab=tab) if tab is self.tabs.active else None
+        self.tabs.holds = self._hold
         return await self._dialogs.run(call, partial(execute, self))
+
+    def _hold(self, dialog: Dialog, window: Window) -> bool:
+        """Keep a dialog open for the agent if it opens where the agent looks."""
+        if self._dialogs is None or not self.tabs.is_shown(window):
+            return False
+        return self._dialogs.hold(dialog, window, [window.limits, *(tab.limits for tab in self.tabs)])
 
     @property
     def _has_dialog(self) -> bool:
@@ -348,5 +351,13 @@ class Session:
     async def _observe_dialog_or_page(self) -> tuple[Observation, str]:
         """What `Observer.observe` returns, or the open dialog drawn on the last observation."""
         if self._dialogs is None or self._observer.last is None:
-            return await self._observer.observe()
-        return await self._dialogs.observe(self._observer.observe, self._observer.last, self._pool.text)
+            return await self._observe_page()
+        return await self._dialogs.observe(self._observe_page, self._observer.last, self._pool.text)
+
+    async def _observe_page(self) -> tuple[Observation, str]:
+        """What `Observer.observe` returns, if the page is one on which the episode goes on."""
+        observation, notices = await self._observer.observe()
+        self.tabs.raise_listener_error()
+        if self._open_web is not None and self.answer is None:
+            await self._open_web.check(observation)
+        return observation, notices

@@ -8,6 +8,7 @@ import contextlib
 import time
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import replace
+from functools import partial
 from typing import Any, TypeVar
 
 from playwright.async_api import CDPSession, ConsoleMessage, Page
@@ -19,15 +20,14 @@ from components.browser.clipboard import Clipboard, isolate_clipboard
 from components.browser.devtools import PROBE_TIMEOUT_S, DevTools
 from components.browser.errors import EnvError, SandboxError
 from components.browser.foreign_frames import ForeignFrames, FrameWorld
+from components.browser.frame_sessions import FrameSessions, enable_events
 from components.browser.isolated_world import IsolatedWorld
-from components.browser.listener_errors import ListenerErrors
 from components.browser.navigation import Navigation
 from components.browser.network import NetworkActivity
-from components.browser.notices import Notices
 from components.browser.opaque import OpaqueParts
-from components.browser.page_limits import PageLimits
 from components.browser.page_state import Answer, Mark, PageState
 from components.browser.playwright_errors import NavigatedError, translate
+from components.browser.window import Window
 
 TITLE_TIMEOUT_S = 1.0
 MAX_MESSAGES = 2000
@@ -41,21 +41,19 @@ AnyValue = TypeVar("AnyValue")
 class Tab:
     """A page with `mark`, `look`, `screenshot` and the state of its navigation. Made by `attach`."""
 
-    def __init__(self, page: Page, cdp: CDPSession, frame_id: str) -> None:
-        self.page = page
+    def __init__(self, window: Window, cdp: CDPSession, frame_id: str) -> None:
+        self.window = window
+        self.page = page = window.page
         self.cdp = cdp
         self.on_crash: Callable[[], None] = lambda: None
         self.on_window: Callable[[], None] = lambda: None
         """Called when the page asks to open a window."""
-        self.notices = Notices()
-        """What happened without being visible on the page, for the next line of feedback."""
+        self.notices = window.notices
         self.clipboard = Clipboard()
         """The clipboard of the episode; its tabs share one."""
         self.element_ids = ElementIds()
-        self.listener_errors = ListenerErrors()
-        """What the listeners to the page's events raised."""
-        self.limits = PageLimits()
-        """The time limits of operations on the page."""
+        self.listener_errors = window.listener_errors
+        self.limits = window.limits
         self._network = NetworkActivity()
         self._devtools = DevTools(cdp, self.limits)
         self._navigation = Navigation(frame_id, self._on_new_document)
@@ -64,31 +62,26 @@ class Tab:
         self._console_listener = self.listener_errors.guarded(self._on_console)
         self._service_worker_document = -1
         """Number of the document that last tried to register a service worker."""
-        self._opaque = OpaqueParts(page, cdp)
-        self._foreign_frames = ForeignFrames(page)
+        self._frame_sessions = FrameSessions(page, self._listen)
+        self._opaque = OpaqueParts(cdp, self._frame_sessions)
+        self._foreign_frames = ForeignFrames(self._frame_sessions)
 
     @classmethod
-    async def attach(cls, page: Page, watches_network: bool) -> Tab:
-        """Attach to a page.
+    async def attach(cls, window: Window, watches_network: bool) -> Tab:
+        """Attach to the page of a window.
 
         Args:
             watches_network: count its requests and wait for those that a call causes. The pool's own pages load nothing
                 after their load event and need none of this.
         """
+        page = window.page
         cdp = await page.context.new_cdp_session(page)
-        answers = await asyncio.gather(
-            cdp.send("Page.getFrameTree"),
-            cdp.send("Page.enable"),
-            cdp.send("Page.setInterceptFileChooserDialog", {"enabled": True}),
-            isolate_clipboard(cdp),
-        )
-        tab = cls(page, cdp, answers[0]["frameTree"]["frame"]["id"])
+        answers = await asyncio.gather(cdp.send("Page.getFrameTree"), enable_events(cdp), isolate_clipboard(cdp))
+        tab = cls(window, cdp, answers[0]["frameTree"]["frame"]["id"])
         guarded = tab.listener_errors.guarded
         tab._navigation.follow(cdp, tab.listener_errors)
-        cdp.on("Page.windowOpen", guarded(tab._on_window))
-        cdp.on("Page.fileChooserOpened", guarded(tab._on_file_chooser))
+        tab._listen(cdp)
         page.on("crash", guarded(tab._on_crash))
-        page.on("dialog", guarded(tab.notices.on_dialog))
         page.on("download", guarded(tab.notices.on_download))
         if watches_network:
             tab._network.watch(page, tab.listener_errors)
@@ -112,10 +105,8 @@ class Tab:
 
     @property
     def viewport(self) -> tuple[int, int]:
-        """Width and height in CSS pixels. A window that a page opened may have a size of its own."""
-        size = self.page.viewport_size
-        assert size is not None, "contexts are opened with a viewport (`context_options`)"
-        return size["width"], size["height"]
+        """Width and height in CSS pixels; see `Window.viewport`."""
+        return self.window.viewport
 
     @property
     def is_navigating(self) -> bool:
@@ -156,7 +147,7 @@ class Tab:
 
     async def frame_sessions(self) -> list[CDPSession]:
         """The sessions of the documents of this tab: its own, and those of frames in renderers of their own."""
-        return [self.cdp, *await self._foreign_frames.sessions()]
+        return [self.cdp, *await self._frame_sessions.all()]
 
     async def world_in(self, around: FrameWorld | None, frame: str) -> FrameWorld:
         """Our world in a frame; see `ForeignFrames.world_in`. `around` is None for the main frame's world."""
@@ -366,15 +357,16 @@ class Tab:
         self._network.on_new_document()
         self.notices.on_new_document()
 
-    def _on_file_chooser(self, event: dict) -> Awaitable[None] | None:
-        self.notices.on_file_chooser(event)
-        chooser = self.notices.chooser
-        return self._hold(chooser.node) if chooser is not None else None
+    def _listen(self, cdp: CDPSession) -> None:
+        """Handle the windows and file choosers that the documents of a session open."""
+        guarded = self.listener_errors.guarded
+        cdp.on("Page.windowOpen", guarded(self._on_window))
+        cdp.on("Page.fileChooserOpened", guarded(partial(self._on_file_chooser, cdp)))
 
-    async def _hold(self, node: int) -> None:
-        """Keep an element that is in no document from being collected until the next document."""
-        with contextlib.suppress(PlaywrightError):
-            await self.cdp.send("DOM.resolveNode", {"backendNodeId": node})
+    def _on_file_chooser(self, cdp: CDPSession, event: dict) -> Awaitable[None] | None:
+        self.notices.on_file_chooser(event, cdp)
+        chooser = self.notices.chooser
+        return chooser.hold() if chooser is not None else None
 
     def _on_window(self, event: dict) -> None:
         self.on_window()

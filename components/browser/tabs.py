@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
-from playwright.async_api import BrowserContext, Page, Response
+from playwright.async_api import BrowserContext, Dialog, Page, Response
 from playwright.async_api import Error as PlaywrightError
 
 from components.browser.clipboard import Clipboard
@@ -25,6 +25,7 @@ from components.browser.listener_errors import ListenerErrors
 from components.browser.playwright_errors import ClosedError, translate
 from components.browser.tab import Tab
 from components.browser.uploads import Uploads
+from components.browser.window import Window
 from components.params import BrowserParams
 
 CLOSE_NOTICE_S = 0.5
@@ -76,17 +77,27 @@ class EpisodeTabs:
         self._popup_timeout_ms = popup_timeout_ms
         self._on_crash = on_crash
         self._uploads = uploads
+        self.holds: Callable[[Dialog, Window], bool] | None = None
+        """Keeps a dialog of a tab or a new window open for an answer, or says false; None if none is kept."""
         self._dismisses = False
         self._clipboard = Clipboard()
         self._tabs: list[Tab] = []
         self._listener_errors: list[ListenerErrors] = []  # of all tabs of the episode, closed ones too
         self._openers: dict[Tab, Tab] = {}
-        self._pages: list[Page] = []
+        self._windows: list[Window] = []
+        """Those that pages opened and that are no tabs yet."""
+        self._attached_to: dict[Window, Tab] = {}
+        """The tabs of those whose documents are awaited. The wait may be cancelled and begin again."""
+        self._updating = asyncio.Lock()
+        """A dialog may keep one update waiting while another one begins."""
         self._page_event = asyncio.Event()
         self._announced = self._arrived = 0
+        self._prepare(first.window)
         self._append(first)
         self._page_listener = first.listener_errors.guarded(self._on_page)
+        self._dialog_listener = first.listener_errors.guarded(self._on_dialog)
         context.on("page", self._page_listener)
+        context.on("dialog", self._dialog_listener)
 
     def __len__(self) -> int:
         return len(self._tabs)
@@ -110,8 +121,12 @@ class EpisodeTabs:
     def dismiss_dialogs(self) -> None:
         """From now on, dialogs of the tabs that are not held for an answer are dismissed."""
         self._dismisses = True
-        for tab in self._tabs:
-            tab.notices.dismisses = True
+        for window in [*self._windows, *[tab.window for tab in self._tabs]]:
+            window.notices.dismisses = True
+
+    def is_shown(self, window: Window) -> bool:
+        """Whether a window is the active tab, or becomes it because the active tab has just opened it."""
+        return window is self.active.window or (window in self._windows and window.opener is self.active.page)
 
     async def open(self, shows: bool = True) -> int:
         """Open a blank tab and return its number.
@@ -120,9 +135,10 @@ class EpisodeTabs:
             shows: whether it becomes the active tab.
         """
         page = await self._context.new_page()
-        self._pages.remove(page)
+        window = next(window for window in self._windows if window.page is page)
+        self._windows.remove(window)
         self._arrived -= 1
-        self._append(await Tab.attach(page, self._watches_network))
+        self._append(await Tab.attach(window, self._watches_network))
         if shows:
             await self.activate(len(self) - 1)
         return len(self) - 1
@@ -153,31 +169,8 @@ class EpisodeTabs:
             shows_windows: whether a window that the active tab opened becomes active.
             may_open: wait a moment for a window of which the page knows nothing.
         """
-        await self._await_windows(may_open)
-        opened, notices = [], []
-        while self._pages:
-            page = self._pages.pop(0)
-            if tab := await self._attached(page):
-                opened.append(tab)
-            else:
-                notices.append("A window that the page opened was closed again.")
-        window = next((tab for tab in reversed(opened) if self._openers.get(tab) is self.active), None)
-        closed = [(index, tab) for index, tab in enumerate(self._tabs) if tab.page.is_closed()]
-        if not shows_windows or (window is not None and window.page.is_closed()):
-            window = None
-        closed_active = window is None and self.active.page.is_closed()
-        notices += [
-            f"Tab {index} ({tab.page.url}) was closed."
-            for index, tab in closed
-            if not (closed_active and tab is self.active)
-        ]
-        await self._drop([tab for _, tab in closed], window or (self._successor() if closed_active else self.active))
-        notices += [
-            f"New tab {self._tabs.index(tab)} opened ({tab.page.url}) in the background."
-            for tab in opened
-            if tab is not window and tab in self._tabs
-        ]
-        return TabChanges(self.index if window else None, closed_active, tuple(notices))
+        async with self._updating:
+            return await self._update(shows_windows, may_open)
 
     async def lost(self, tab: Tab, error: Exception) -> bool:
         """Whether an error was raised because a tab was closed, while its browser and its renderer live."""
@@ -208,8 +201,10 @@ class EpisodeTabs:
         Raises:
             EnvError: the first tab is closed. A window that a page opened may have another size.
         """
+        self.holds = None
         self._context.remove_listener("page", self._page_listener)
-        for page in [*self._pages, *[tab.page for tab in self._tabs[1:]]]:
+        self._context.remove_listener("dialog", self._dialog_listener)
+        for page in [*[window.page for window in self._windows], *[tab.page for tab in self._tabs[1:]]]:
             await page.close()
         if self._tabs[0] is not self._first or self._first.page.is_closed():
             raise EnvError("the first tab was closed")
@@ -217,10 +212,40 @@ class EpisodeTabs:
 
     # ---- private ----------------------------------------------------------------------------------------------------
 
+    async def _update(self, shows_windows: bool, may_open: bool) -> TabChanges:
+        await self._await_windows(may_open)
+        opened, notices = [], []
+        while self._windows:
+            window = self._windows[0]
+            if tab := await self._attached(window):
+                opened.append(tab)
+            else:
+                notices.append("A window that the page opened was closed again.")
+            self._windows.remove(window)
+            self._attached_to.pop(window, None)
+            notices += window.notices.take()
+        shown = next((tab for tab in reversed(opened) if self._openers.get(tab) is self.active), None)
+        closed = [(index, tab) for index, tab in enumerate(self._tabs) if tab.page.is_closed()]
+        if not shows_windows or (shown is not None and shown.page.is_closed()):
+            shown = None
+        closed_active = shown is None and self.active.page.is_closed()
+        notices += [
+            f"Tab {index} ({tab.page.url}) was closed."
+            for index, tab in closed
+            if not (closed_active and tab is self.active)
+        ]
+        await self._drop([tab for _, tab in closed], shown or (self._successor() if closed_active else self.active))
+        notices += [
+            f"New tab {self._tabs.index(tab)} opened ({tab.page.url}) in the background."
+            for tab in opened
+            if tab is not shown and tab in self._tabs
+        ]
+        return TabChanges(self.index if shown else None, closed_active, tuple(notices))
+
     async def _await_windows(self, may_open: bool) -> None:
         """Wait until the windows that pages announced have arrived, or for a moment if one may come unannounced."""
         limit_s = self._popup_timeout_ms / 1000
-        if may_open and not self._pages:
+        if may_open and not self._windows:
             await self._next_window(min(limit_s, UNANNOUNCED_TIMEOUT_S))
         while self._arrived < self._announced:
             if not await self._next_window(limit_s):
@@ -234,24 +259,27 @@ class EpisodeTabs:
                 await self._page_event.wait()
         return self._page_event.is_set()
 
-    async def _attached(self, page: Page) -> Tab | None:
+    async def _attached(self, window: Window) -> Tab | None:
         """The tab of a window, appended to the list; None if the window was closed meanwhile or does not answer."""
+        page = window.page
         try:
-            async with asyncio.timeout(ATTACH_TIMEOUT_S):
-                tab = await Tab.attach(page, self._watches_network)
-                opener = await page.opener()
+            opener = await page.opener()
+            async with window.limits.limit(ATTACH_TIMEOUT_S):
+                tab = self._attached_to.get(window) or await Tab.attach(window, self._watches_network)
         except (PlaywrightError, TimeoutError):
             if self._context.browser is not None and not self._context.browser.is_connected():
                 raise
             if not page.is_closed():
                 await page.close()
             return None
+        self._attached_to[window] = tab
         for other in self._tabs:
             if other.page is opener:
                 self._openers[tab] = other
         if not self._is_download(tab):
-            with contextlib.suppress(PlaywrightError):
-                await page.wait_for_load_state("domcontentloaded", timeout=max(1, self._popup_timeout_ms))
+            with contextlib.suppress(PlaywrightError, TimeoutError):
+                async with window.limits.limit(self._popup_timeout_ms / 1000):
+                    await page.wait_for_load_state("domcontentloaded", timeout=0)
         if self._is_download(tab):
             del self._openers[tab]
             await page.close()
@@ -281,19 +309,30 @@ class EpisodeTabs:
 
     def _append(self, tab: Tab) -> None:
         tab.on_crash = self._on_crash
-        tab.notices.uploads = self._uploads
-        tab.notices.dismisses = self._dismisses
         tab.clipboard = self._clipboard
         tab.on_window = self._on_window
         self._tabs.append(tab)
-        self._listener_errors.append(tab.listener_errors)
+
+    def _prepare(self, window: Window) -> None:
+        """Handle what a window opens as the episode does."""
+        window.notices.uploads = self._uploads
+        window.notices.dismisses = self._dismisses
+        window.notices.hold = lambda dialog: self.holds is not None and self.holds(dialog, window)
+        self._listener_errors.append(window.listener_errors)
 
     def _on_window(self) -> None:
         """A page announces a window, which arrives as soon as its server answers."""
         self._announced += 1
 
+    async def _on_dialog(self, dialog: Dialog) -> None:
+        """A dialog of a window that is not reported yet, which blocks the page that opened it."""
+        if dialog.page is None:
+            await self.active.window.on_dialog(dialog)
+
     def _on_page(self, page: Page) -> None:
-        self._pages.append(page)
+        window = Window(page)
+        self._prepare(window)
+        self._windows.append(window)
         self._arrived += 1
         self._page_event.set()
 

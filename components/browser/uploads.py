@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from playwright.async_api import CDPSession
+from playwright.async_api import Error as PlaywrightError
 
 MAX_LISTED = 20
 """Files that are listed by name."""
@@ -67,11 +72,27 @@ class FileChooser:
     several: bool
     """Whether more than one file may be chosen."""
     uploads: Uploads
+    cdp: CDPSession
+    """The session of the page, or of the frame with a renderer of its own, that opened it."""
 
     @classmethod
-    def opened(cls, event: dict, uploads: Uploads) -> FileChooser:
-        """The chooser of a DevTools event `Page.fileChooserOpened`."""
-        return cls(event["backendNodeId"], event.get("mode") == "selectMultiple", uploads)
+    def opened(cls, event: dict, uploads: Uploads, cdp: CDPSession) -> FileChooser:
+        """The chooser of a DevTools event `Page.fileChooserOpened` of a session."""
+        return cls(event["backendNodeId"], event.get("mode") == "selectMultiple", uploads, cdp)
+
+    async def hold(self) -> None:
+        """Keep an `<input>` that is in no document from being collected until the next document."""
+        with contextlib.suppress(PlaywrightError):
+            await self.cdp.send("DOM.resolveNode", {"backendNodeId": self.node})
+
+    async def choose(self, paths: Sequence[Path]) -> None:
+        """Give files to the `<input>`.
+
+        Raises:
+            playwright.async_api.Error: it is gone, or the page is.
+        """
+        files = {"files": [str(path) for path in paths], "backendNodeId": self.node}
+        await self.cdp.send("DOM.setFileInputFiles", files)
 
     def __str__(self) -> str:
         what, names = ("files", "their names, one per line") if self.several else ("a file", "its name")

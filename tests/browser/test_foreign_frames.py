@@ -80,7 +80,7 @@ def test_each_frame_in_a_renderer_of_its_own_has_one_session(pages, framed, sepa
             for _ in range(3):
                 result = await session.step([check_call("wait", {"seconds": 0})])
             lines = [line.name for line in parse_elements(result.observation.text)]
-            return len(made), len(session.tabs.active._foreign_frames._sessions), lines.count("in")
+            return len(made), len(await session.tabs.active.frame_sessions()) - 1, lines.count("in")
 
     made, kept, lines = asyncio.run(main())
     assert (kept, lines) == (4, 4)

@@ -15,7 +15,7 @@ FILE = "<input type=file style='position:absolute;left:300px;top:250px;width:200
 
 
 def test_an_error_of_a_listener_is_not_lost_with_its_tab(pages, monkeypatch):
-    def broken(notices, event):
+    def broken(notices, event, cdp):
         raise KeyError("unexpected")
 
     monkeypatch.setattr(Notices, "on_file_chooser", broken)
@@ -32,7 +32,7 @@ def test_an_error_of_a_listener_is_not_lost_with_its_tab(pages, monkeypatch):
 
 
 def test_an_error_of_a_listener_ends_its_own_episode_only(pages, monkeypatch):
-    def broken(notices, event):
+    def broken(notices, event, cdp):
         raise KeyError("unexpected")
 
     monkeypatch.setattr(Notices, "on_file_chooser", broken)

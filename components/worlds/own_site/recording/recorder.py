@@ -79,7 +79,7 @@ class PersonRecorder:
 
     async def __aenter__(self) -> PersonRecorder:
         first = self._session.page
-        self._session.tabs[0].notices.hold = lambda dialog: True  # the person answers
+        self._session.tabs.holds = lambda dialog, window: True  # the person answers
         await self._attach(first, None)
         self._active = self._tabs[0]
         first.context.on("page", self._on_page)
@@ -92,7 +92,7 @@ class PersonRecorder:
         for task in (self._worker, self._hearing):
             if task is not None:
                 task.cancel()
-        self._session.tabs[0].notices.hold = None
+        self._session.tabs.holds = None
         for tab in self._tabs:
             with contextlib.suppress(PlaywrightError):
                 await tab.cdp.detach()
