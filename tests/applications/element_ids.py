@@ -10,7 +10,7 @@ from typing import Any
 
 from components.browser import ALL_TOOLS, BrowserPool, Session, check_call
 from components.records import Task
-from tests.applications.journey import PARAMS
+from tests.applications.journey import PARAMS, PATIENCE
 from tests.applications.server import Application, serve
 
 
@@ -27,14 +27,19 @@ class Reader:
         self.text = (await self._session.start(task)).text or ""
 
     async def call(self, tool: str, role: str, name: str, *, after: str = "", **arguments: Any) -> None:
-        """Run a call on the first element with a role and a name behind a text, and scroll down to it.
+        """Run a call on the first element with a role and a name behind a text, scroll down to it, and wait for it.
 
         Name and text may be empty.
         """
+        waits = 0
         line = rf"{re.escape(after)}[\s\S]*?\[(\d+)\] {role}" + (f' "{re.escape(name)}"' if name else r"(?! \")")
         while not (match := re.search(line, self.text)):
-            assert "(more below:" in self.text, f'no {role} "{name}" in\n{self.text}'
-            await self._step("scroll", {"direction": "down"})
+            if "(more below:" in self.text:
+                await self._step("scroll", {"direction": "down"})
+                continue
+            waits += 1
+            assert waits <= PATIENCE, f'no {role} "{name}" in\n{self.text}'
+            await self._step("wait", {"seconds": 1})
         await self._step(tool, {"element": match[1], **arguments})
 
     async def _step(self, tool: str, arguments: dict[str, Any]) -> None:
