@@ -85,6 +85,8 @@ class FrameSessions:
             async with asyncio.timeout(ATTACH_TIMEOUT_S):
                 tree = await known.session.send("Page.getFrameTree")
                 await enable_events(known.session)
+                # Of two windows one has the focus of the desktop. Playwright emulates it, but not in such frames.
+                await known.session.send("Emulation.setFocusEmulationEnabled", {"enabled": True})
                 self._listen(known.session)
                 known.frame_id = tree["frameTree"]["frame"]["id"]
 
