@@ -5,8 +5,8 @@ Nothing is written to it any more: `clipboard.js` takes every copy and cut of a 
 copied to the documents of a tab before it presses the keys that paste. A page that asks to read the clipboard
 (`navigator.clipboard.read`) is refused, as a browser refuses it without permission.
 
-A frame in a renderer of its own gets the scripts when keys that copy or paste are pressed. What a script in such a
-frame copies at another time, as a button "Copy" does, reaches Chromium's clipboard and is not pasted from there.
+A frame in a renderer of its own gets the scripts with its DevTools session (`frame_sessions`), which the first call on
+the page makes.
 """
 
 from __future__ import annotations
@@ -60,9 +60,6 @@ class Clipboard:
         Args:
             sessions: those of the tab (`Tab.frame_sessions`), its own first.
         """
-        for session in sessions[1:]:
-            with contextlib.suppress(PlaywrightError):  # the frame is gone
-                await isolate_clipboard(session)
         if _plain(chord) in _PASTE:
             for session in sessions:
                 await _in_all_frames(session, f"globalThis.waymarkPaste = {json.dumps(self.content)}; null")
@@ -76,7 +73,11 @@ class Clipboard:
 
 
 async def isolate_clipboard(cdp: CDPSession) -> None:
-    """Keep the documents of a tab, the present and the future ones, from Chromium's own clipboard."""
+    """Keep the documents of a session, the present and the future ones, from Chromium's own clipboard.
+
+    Raises:
+        playwright.async_api.Error: its page or frame is gone.
+    """
     command = "Page.addScriptToEvaluateOnNewDocument"
     ours, pages = _sources()
     await asyncio.gather(

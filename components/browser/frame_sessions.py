@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from playwright.async_api import CDPSession, Frame, Page
 from playwright.async_api import Error as PlaywrightError
 
+from components.browser.clipboard import isolate_clipboard
+
 ATTACH_TIMEOUT_S = 1.0
 """For one frame to answer its new session; a frame that computes without end does not."""
 
@@ -84,7 +86,7 @@ class FrameSessions:
         with contextlib.suppress(PlaywrightError, TimeoutError):  # the frame is gone, or is asked again next time
             async with asyncio.timeout(ATTACH_TIMEOUT_S):
                 tree = await known.session.send("Page.getFrameTree")
-                await enable_events(known.session)
+                await asyncio.gather(enable_events(known.session), isolate_clipboard(known.session))
                 # Of two windows one has the focus of the desktop. Playwright emulates it, but not in such frames.
                 await known.session.send("Emulation.setFocusEmulationEnabled", {"enabled": True})
                 self._listen(known.session)

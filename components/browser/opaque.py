@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,11 +41,17 @@ class _FrameWorld:
     """Whether the probe of the main document watches it already."""
     has_probe: bool = False
 
-    async def ask(self, request: dict) -> Any:
-        """The probe's answer, for the caller to parse."""
+    async def ask(self, request: dict, keep: Callable[[object], None]) -> Any:
+        """The probe's answer, for the caller to parse.
+
+        Args:
+            keep: called with what the document copied since the last answer.
+        """
         expression = question(request) if self.has_probe else script(request, keep=True)
         answer = await self.evaluate(expression)
         self.has_probe = True
+        if isinstance(answer, dict):
+            keep(answer.pop("copied", None))
         return answer
 
     async def evaluate(self, expression: str) -> Any:
@@ -63,11 +69,13 @@ class OpaqueParts:
     Args:
         cdp: the page's DevTools session.
         sessions: those of its frames in renderers of their own.
+        keep: takes what documents copied, for the episode's clipboard (`Clipboard.keep`).
     """
 
-    def __init__(self, cdp: CDPSession, sessions: FrameSessions) -> None:
+    def __init__(self, cdp: CDPSession, sessions: FrameSessions, keep: Callable[[object], None]) -> None:
         self._cdp = cdp
         self._sessions = sessions
+        self._keep = keep
         self._worlds: dict[str, _FrameWorld] = {}
         """By the loader of the frame's document."""
         self._marks: list[tuple[_FrameWorld, Mark]] = []
@@ -81,7 +89,7 @@ class OpaqueParts:
                 async with asyncio.timeout(TIMEOUT_S):
                     for world in await self._frame_worlds():
                         with contextlib.suppress(PlaywrightError):
-                            answer = await world.ask({"op": "mark", "at": None, "live": True})
+                            answer = await world.ask({"op": "mark", "at": None, "live": True}, self._keep)
                             self._marks.append((world, Mark.model_validate(answer)))
         if mark.canvases:
             with contextlib.suppress(TimeoutError, PlaywrightError):
@@ -127,7 +135,7 @@ class OpaqueParts:
         async def look(world: _FrameWorld, before: Mark) -> None:
             request_here = {**request, "changes": before.changes, "effects": before.effects, "elements": False}
             try:
-                states.append(PageState.model_validate(await world.ask(request_here)))
+                states.append(PageState.model_validate(await world.ask(request_here, self._keep)))
             except PlaywrightError:
                 states.append(None)
 

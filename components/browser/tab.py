@@ -63,7 +63,7 @@ class Tab:
         self._service_worker_document = -1
         """Number of the document that last tried to register a service worker."""
         self._frame_sessions = FrameSessions(page, self._listen)
-        self._opaque = OpaqueParts(cdp, self._frame_sessions)
+        self._opaque = OpaqueParts(cdp, self._frame_sessions, lambda copied: self.clipboard.keep(copied))
         self._foreign_frames = ForeignFrames(self._frame_sessions)
 
     @classmethod

@@ -269,6 +269,20 @@ def test_a_refused_form_of_a_frame_is_not_said_again_after_the_focus_left(framed
     assert "not sent" not in lines[1]
 
 
+# ---- the clipboard
+
+COPY = f"<button style='{AT}' onclick='navigator.clipboard.writeText(\"ada\")'>Copy</button>"
+
+
+def test_what_a_button_of_a_frame_copies_can_be_pasted_in_the_page(framed, episode):
+    """Chromium's own clipboard is that of all episodes, and nothing is pasted from it."""
+    field = "<input aria-label=Mail style='position:absolute;left:100px;top:500px;z-index:1'>"
+    click = ("click", {"x": 160, "y": 850})
+    paste = ("press_keys", {"keys": ["Control+V"]})
+    _, observation = episode(framed(COPY, around=field), calls(CLICK, click, paste))
+    assert "ada" in observation.text
+
+
 # ---- several episodes
 
 
