@@ -6,12 +6,16 @@ built-ins of its own world. React, for one, ignores a value that was set through
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
+from typing import Any
+
 from playwright.async_api import Error as PlaywrightError
 
 from components.browser.devtools import PROBE_TIMEOUT_S
 from components.browser.errors import EnvError
 from components.browser.foreign_frames import MAX_DEPTH, FrameWorld
 from components.browser.page_state import Focus, Focused
+from components.browser.playwright_errors import ClosedError, translate
 from components.browser.tab import AnyAnswer, Tab
 
 FRAMES = ("iframe", "frame", "object")
@@ -33,11 +37,7 @@ async def focused_element(tab: Tab, operation: str) -> tuple[FrameWorld | None, 
     for _ in range(MAX_DEPTH + 1):
         if focus is None or focus.tag not in FRAMES:
             break
-        try:
-            async with tab.limits.limit(PROBE_TIMEOUT_S):
-                world = await tab.world_in(world, "waymark.focusedFrame()")
-        except TimeoutError as error:
-            raise EnvError(f"a frame of the page did not answer within {PROBE_TIMEOUT_S:.0f} s") from error
+        world = await _answered(tab, tab.world_in(world, "waymark.focusedFrame()"))
         focus = (await ask_frame(tab, world, Focused, op=operation)).focus
     return world, focus
 
@@ -51,12 +51,21 @@ async def ask_frame(tab: Tab, world: FrameWorld | None, answer: type[AnyAnswer],
     """
     if world is None:
         return await tab.ask(answer, **request)
-    try:
-        async with tab.limits.limit(PROBE_TIMEOUT_S):
-            reply = await world.ask(request)
-    except TimeoutError as error:
-        raise EnvError(f"a frame of the page did not answer within {PROBE_TIMEOUT_S:.0f} s") from error
+    reply = await _answered(tab, world.ask(request))
     if reply is None:
         raise PlaywrightError("the frame with the focus could not be read")
     tab.clipboard.keep(reply.pop("copied", None))
     return answer.model_validate(reply)
+
+
+async def _answered(tab: Tab, question: Awaitable[Any]) -> Any:
+    """What a frame answers. One that leaves meanwhile closes its session, and the page lives on."""
+    try:
+        async with tab.limits.limit(PROBE_TIMEOUT_S):
+            return await question
+    except TimeoutError as error:
+        raise EnvError(f"a frame of the page did not answer within {PROBE_TIMEOUT_S:.0f} s") from error
+    except PlaywrightError as error:
+        if isinstance(translate(error), ClosedError) and not tab.page.is_closed():
+            raise PlaywrightError("the frame with the focus has left the page") from error
+        raise

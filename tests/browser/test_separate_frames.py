@@ -8,10 +8,12 @@ import threading
 from collections.abc import Iterator
 
 import pytest
+from playwright.async_api import Error as PlaywrightError
 
 from components.browser import BrowserPool
+from components.browser.focused_frame import ask_frame, focused_element
 from components.browser.opaque import with_focus
-from components.browser.page_state import PageState, Refusal
+from components.browser.page_state import Focused, PageState, Refusal
 from components.browser.tools import ALL_TOOLS, check_call
 from tests.loopback import Handler, Loopback
 
@@ -246,6 +248,20 @@ def test_what_a_frame_without_the_focus_tells_of_it_does_not_count():
     assert (joined.field, joined.refusal) == (False, None)
     joined = with_focus(page, [frame.model_copy(update={"has_focus": True})])
     assert (joined.field, joined.refusal) == (True, frame.refusal)
+
+
+def test_a_question_to_a_frame_that_left_says_so_and_the_episode_goes_on(framed, episode):
+    async def steps(session):
+        await session.step([check_call("click", CLICK[1], ALL_TOOLS)])
+        world, focus = await focused_element(session.tabs.active, "focus")
+        await session.page.evaluate("document.querySelector('iframe').remove()")
+        with pytest.raises(PlaywrightError, match=r"^the frame with the focus has left the page$"):
+            await ask_frame(session.tabs.active, world, Focused, op="written")
+        return focus, (await session.step([check_call("scroll", {"direction": "down"}, ALL_TOOLS)])).feedback
+
+    focus, lines = episode(framed(FIELD), steps)
+    assert focus.tag == "input"
+    assert lines[0].startswith("Succeed:")
 
 
 # ---- forms
