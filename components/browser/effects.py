@@ -152,7 +152,8 @@ class UnansweredError(Exception):
 async def navigate(session: ActingSession, navigation: Callable[..., Awaitable[AnyResponse]]) -> AnyResponse:
     """Run a navigation of the active tab (`goto`, `go_back`, `go_forward`) until its document is read.
 
-    It may take half of the step's limit, and no longer than the step has time for calls.
+    It may take half of the step's limit, and no longer than the step has time for calls. The time in which a dialog of
+    the page is open does not count.
 
     Args:
         navigation: takes Playwright's arguments `wait_until` and `timeout`.
@@ -164,11 +165,12 @@ async def navigate(session: ActingSession, navigation: Callable[..., Awaitable[A
     tab = session.tabs.active
     limit_s = min(session.params.step_timeout_s / 2, max(1.0, session.calls_left_s))
     try:
-        return await navigation(wait_until="domcontentloaded", timeout=limit_s * 1000)
-    except PlaywrightTimeoutError as error:
+        async with tab.limits.limit(limit_s):
+            return await navigation(wait_until="domcontentloaded", timeout=0)
+    except TimeoutError as error:
         url = await tab.stop_navigation()
         if url is None:
-            raise
+            raise PlaywrightTimeoutError(f"the page was not loaded within {limit_s:.0f} s") from error
         raise UnansweredError(f"{url} did not answer within {limit_s:.0f} s") from error
     except PlaywrightError as error:
         if _DOWNLOAD in error.message:

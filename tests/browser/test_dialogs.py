@@ -332,6 +332,20 @@ def test_a_new_window_is_awaited_however_long_the_agent_thinks(visit, pages, mon
     assert titles(visit(OPENS, steps, settle_ms=500).observation) == ["a page", "TRUE"]
 
 
+def test_a_navigation_is_awaited_however_long_the_agent_thinks(visit, pages):
+    url = pages.add("/dialog-asks", WHEN["while it loads"])
+
+    async def steps(session):
+        asked = await session.step([check_call("goto_url", {"url": url})])
+        await asyncio.sleep(2)  # longer than half of the step's limit
+        return asked, await session.step([keys("enter")])
+
+    asked, answered = visit("", steps, step_timeout_s=3)
+    assert 'A dialog (confirm) asks "Sure?" and waits' in asked.feedback[0]
+    assert "executed" in answered.feedback[0]
+    assert titles(answered.observation) == ["TRUE"]
+
+
 @pytest.mark.parametrize("when", WHEN)
 def test_a_dialog_of_a_window_that_opens_by_itself_is_asked(visit, pages, when):
     """The window arrives while the page is observed, or at the next call."""
