@@ -12,7 +12,7 @@ from typing import Any
 
 from components.architecture import architecture_of
 from components.params import Params, TrustParams
-from components.plan.distilled_judge import judge_length
+from components.plan.distilled_judge import judge_length, served_judge
 from components.plan.placement import Machine, server_is_beside_trainer
 
 Settings = dict[str, Any]
@@ -23,6 +23,7 @@ SMALL_POLICY, SMALL_JUDGE = "Qwen/Qwen3-VL-2B-Thinking", "Qwen/Qwen3-VL-2B-Instr
 """The smallest published models."""
 BROWSERS = "browser.concurrency"
 SLEEPS = "inference.vllm.sleeps"
+JUDGE_SERVERS = "judge.distill.vllm"
 
 
 @dataclass(frozen=True)
@@ -51,12 +52,18 @@ def savings(params: Params, machine: Machine) -> list[Saving]:
 
 
 def layouts(params: Params, machine: Machine) -> Iterator[Settings]:
-    """Divisions of the devices between trainer and servers: the recipe's own, the same in turns, then others."""
+    """Divisions of the devices between trainer and servers: the recipe's own, the same in turns, then others. A judge
+    with servers of its own keeps them on the last devices, or answers in the trainer's process."""
     yield {}
     if _could_sleep(params, machine):
         yield {SLEEPS: True}
-    if not machine.device.is_cpu:
-        yield from _other_layouts(params, machine.count)
+    if machine.device.is_cpu:
+        return
+    for judge, devices in _places_of_the_judge(params, machine.count):
+        if judge:
+            yield judge
+        for layout in _other_layouts(params, devices):
+            yield {**judge, **layout}
 
 
 def _free_of_effect(params: Params, machine: Machine) -> Iterator[list[Settings]]:
@@ -138,6 +145,18 @@ def _untrusted(trust: TrustParams) -> Settings:
 
 def _is_smaller(model: str, other: str) -> bool:
     return architecture_of(model).parameters < architecture_of(other).parameters
+
+
+def _places_of_the_judge(params: Params, devices: int) -> Iterator[tuple[Settings, int]]:
+    """Places of the distilled judge, and how many devices each leaves to the trainer and the policy's servers."""
+    judge = served_judge(params)
+    if judge is None or judge.urls:
+        yield {}, devices
+        return
+    left = devices - len(judge.gpus)
+    if left > 0:
+        yield ({} if judge.first_gpu == left else {f"{JUDGE_SERVERS}.first_gpu": left}), left
+    yield {JUDGE_SERVERS: None}, devices
 
 
 def _other_layouts(params: Params, devices: int) -> Iterator[Settings]:

@@ -45,6 +45,17 @@ def test_every_key_of_a_remedy_is_needed(name, device, devices, memory):
         assert not fits(recipe, fewer, planned.machine), key
 
 
+@pytest.mark.parametrize(
+    ("devices", "place"), [(1, {"judge.distill.vllm": None}), (4, {"judge.distill.vllm.first_gpu": 3})]
+)
+def test_fewer_gpus_move_the_judges_servers_and_keep_its_reward(devices, place):
+    """A model as the reward would be another method."""
+    changes = plan(Path("openwebrl-4b"), PlanOptions({}, "A100-80", devices)).remedy
+    assert changes is not None
+    assert place.items() <= changes.items()
+    assert not any(key.startswith(("judge.reward", "judge.trust")) for key in changes)
+
+
 def test_browsers_are_kept_where_a_server_has_their_memory():
     changes = plan(ONE_GPU, PlanOptions({"agent.max_context_tokens": 250_000})).remedy
     assert changes is not None
