@@ -181,7 +181,7 @@ def test_a_refused_recipe_fits_with_the_remedy_that_is_named(devices, memory):
 
 def test_a_remedy_keeps_no_key_that_the_judge_it_names_would_ignore():
     audited = {"judge.trust.audit_share": 0.2}
-    wishes = PlanOptions(audited, devices=2, device_memory=parsed_bytes("12GB"))
+    wishes = PlanOptions(audited, devices=1, device_memory=parsed_bytes("12GB"))
     refused = plan(LARGE, wishes)
     assert refused.remedy is not None
     assert refused.remedy["judge.reward"] == "model"
