@@ -97,9 +97,13 @@ def start_tabs(start_url: str) -> list[str]:
     return start_url.split(TABS)
 
 
-Split = Literal["train", "eval", "heldout", "validation", "heldout_validation"]
-"""What a task is for; `heldout` tasks are of families never trained on. RL is watched on the validation splits
+Split = Literal["train", "rl", "eval", "heldout", "validation", "heldout_validation"]
+"""What a task is for. `rl` tasks are trained on by RL alone: the teacher does not try them, and SFT has no
+demonstration of them. `heldout` tasks are of families never trained on. RL is watched on the validation splits
 (`rl.validation`), which are neither trained on nor reported."""
+
+TRAINED_ON: frozenset[Split] = frozenset({"train", "rl"})
+"""The splits that are trained on."""
 
 
 class Task(Record):

@@ -18,8 +18,8 @@ class TaskFile(Section):
 
     path: str
     """The file."""
-    split: Literal["train", "eval", "heldout", "validation"] | None = None
-    """The split of its tasks. null follows the schema: `eval` for benchmarks, `train` for training sets, and for
+    split: Literal["train", "rl", "eval", "heldout", "validation"] | None = None
+    """The split of its tasks; `rl` tasks are trained on by RL alone, without demonstrations. null follows the schema: `eval` for benchmarks, `train` for training sets, and for
     rows in Waymark's schema the `split` of each row. PAE has the columns of WebVoyager, and WebArena-Lite's training
     tasks have those of WebArena: both need `train` here."""
     answers: str | None = None
@@ -54,8 +54,8 @@ class TaskParams(Section):
 
     files: list[Annotated[TaskFile, BeforeValidator(_task_file)]] = Field(default_factory=list)
     """JSONL, JSON or Parquet task files in the schemas of `components/tasks/rows`. A missing file is an error, because
-    training tasks are compared with every evaluation set. Only a missing file with `split: train` is skipped, with a
-    message."""
+    training tasks are compared with every evaluation set. Only a missing file with `split: train` or `rl` is skipped,
+    with a message."""
     sites: dict[str, str] = Field(default_factory=dict)
     """Addresses of the user's own sites by name: `{shopping: "http://shop.example:7770"}` replaces `__SHOPPING__` in
     WebArena's tasks, and `wikipedia` replaces `__WIKIPEDIA__` in questions."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, get_args
 
 import pandas as pd
 
-from components.records import Outcome, Split, Termination
+from components.records import TRAINED_ON, Outcome, Split, Termination
 
 if TYPE_CHECKING:
     from great_expectations.expectations import Expectation
@@ -27,11 +27,10 @@ def tasks(frame: pd.DataFrame, max_rows: int | None = None, min_training: int = 
     """
     import great_expectations.expectations as gxe
 
-    training = frame[frame["split"] == "train"]
-    evaluation = frame[frame["split"] != "train"]
+    is_training = frame["split"].isin(TRAINED_ON)
+    training, evaluation = frame[is_training], frame[~is_training]
     overlap = evaluation["task_id"].where(_overlaps(evaluation, training))
-    is_training = (frame["split"] == "train").astype(int)
-    frame = frame.assign(also_trained_on=overlap.reindex(frame.index), training_tasks=is_training)
+    frame = frame.assign(also_trained_on=overlap.reindex(frame.index), training_tasks=is_training.astype(int))
     return frame, [
         gxe.ExpectTableRowCountToBeBetween(min_value=1, max_value=max_rows),
         *([gxe.ExpectColumnSumToBeBetween(column="training_tasks", min_value=min_training)] if min_training else []),

@@ -12,7 +12,7 @@ from typing import get_args
 from components import quality
 from components.params import ValidationParams
 from components.pipeline.stage_run import WORLD_SETTINGS, stage
-from components.records import Rejection, Split, Task
+from components.records import TRAINED_ON, Rejection, Split, Task
 from components.store import write_json, write_table
 from components.tasks import (
     at_sites,
@@ -62,7 +62,7 @@ def main() -> None:
             write_rejections_csv(REJECTED_CSV, [*rejections, *silent])
             require_an_answer(len(on_the_web), len(answering), REJECTED_CSV)
             gone = {task.task_id for task in on_the_web} - {task.task_id for task in answering}
-            unreachable = [task for task in tasks if task.task_id in gone and task.split != "train"]
+            unreachable = [task for task in tasks if task.task_id in gone and task.split not in TRAINED_ON]
             tasks = [task for task in tasks if task.task_id not in gone]
         run.progress(1, 2, f"tasks of {', '.join(worlds.names)}")
         ids = {task.task_id for task in loaded.tasks}

@@ -1,5 +1,6 @@
 """Greedy similarity dedup into the SFT pool and the stricter RL pool, in a seeded order that mixes families.
 
+The SFT pool has the tasks that the teacher tries, and the RL pool also those of the split `rl`.
 No cosine is above a threshold above 1: the pool then has all tasks, and nothing is embedded for it.
 """
 
@@ -26,19 +27,21 @@ def main() -> None:
         if min(thresholds.values()) <= 1:
             run.progress(0, 1, f"embedding {len(tasks)} intents")
             embeddings_NE = embed([task.own_intent for task in tasks], params.embedder)
-        websites = [task.website for task in tasks] if params.per_website else None
         max_rows = len(tasks) + len(evaluation)
         sizes, funnels = {}, {}
         for pool, threshold in thresholds.items():
-            indices = list(range(len(tasks)))
+            members = [index for index, task in enumerate(tasks) if pool == "rl" or task.split == "train"]
+            candidates = [tasks[index] for index in members]
+            kept = candidates
             if embeddings_NE is not None and threshold <= 1:
-                indices = dedup(embeddings_NE, threshold, params.max_similar, websites)
-            kept = [tasks[index] for index in indices]
+                websites = [task.website for task in candidates] if params.per_website else None
+                indices = dedup(embeddings_NE[members], threshold, params.max_similar, websites)
+                kept = [candidates[index] for index in indices]
             run.check("tasks", quality.task_frame(kept + evaluation), max_rows=max_rows, min_training=1)
             write_table(POOLS / f"{pool}.parquet", Task, kept)
-            sizes[pool], kept_indices = len(kept), set(indices)
-            dropped = [f"{task.task_id}: {task.intent[:120]}" for i, task in enumerate(tasks) if i not in kept_indices]
-            funnels[f"{pool}_funnel"] = Funnel(total=len(tasks)).then("near duplicates", dropped).rows()
+            sizes[pool], kept_ids = len(kept), {task.task_id for task in kept}
+            dropped = [f"{task.task_id}: {task.intent[:120]}" for task in candidates if task.task_id not in kept_ids]
+            funnels[f"{pool}_funnel"] = Funnel(total=len(candidates)).then("near duplicates", dropped).rows()
         run.progress(1, 1, f"SFT pool {sizes['sft']}, RL pool {sizes['rl']}")
         run.result({**sizes, **funnels})
 

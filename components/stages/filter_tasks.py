@@ -13,7 +13,7 @@ from components import quality
 from components.judge.rules import require_decisive_rules
 from components.params import ValidationParams
 from components.pipeline.stage_run import stage
-from components.records import Split, Task
+from components.records import TRAINED_ON, Split, Task
 from components.store import read_table, write_table
 from components.tasks import Funnel, blocklist, embed, filter_tasks, set_aside, without_horizon
 from components.worlds import worlds_of
@@ -31,11 +31,12 @@ def main() -> None:
         blocked = blocklist.active(blocklist.read(), today)
         tasks = read_table(TASKS, Task)
         by_split = {split: [task for task in tasks if task.split == split] for split in get_args(Split)}
+        training = [task for task in tasks if task.split in TRAINED_ON]
         evaluation = [task for split in EVALUATION for task in by_split[split]]
         held_to = [*evaluation, *read_table(UNREACHABLE, Task)]
         embedder = run.params.dedup.embedder
         kept, funnel = filter_tasks(
-            by_split["train"], held_to, run.params.filters, blocked, lambda texts: embed(texts, embedder)
+            training, held_to, run.params.filters, blocked, lambda texts: embed(texts, embedder)
         )
         _tell_if_none_is_left(funnel)
         worlds = worlds_of(run.params)

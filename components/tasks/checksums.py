@@ -16,7 +16,7 @@ import yaml
 
 from components.params import TaskFile
 from components.params.recipe_file import ShallowLoader
-from components.records import Record
+from components.records import TRAINED_ON, Record
 
 FOLDER = Path("data/benchmarks")
 
@@ -69,21 +69,21 @@ def read_import(path: Path) -> ImportedFile:
 
 
 def require_sets(files: Iterable[TaskFile]) -> None:
-    """Check that all files of `tasks.files` exist, except those that are only trained on (`split: train`).
+    """Check that all files of `tasks.files` exist, except those that are only trained on (`split: train` or `rl`).
 
     Training tasks are compared with the tasks of every evaluation set; a missing set would let all of them pass.
 
     Raises:
         MissingSet: names the first missing file, and how to get it.
     """
-    named = (Path(name) for file in files if file.split != "train" for name in (file.path, file.answers) if name)
+    named = (Path(name) for file in files if file.split not in TRAINED_ON for name in (file.path, file.answers) if name)
     missing = next((file for file in named if not file.exists()), None)
     if missing is not None:
         pointer = missing.with_name(f"{missing.name}.dvc")
         fix = f"`dvc update {pointer}` downloads it" if pointer.exists() else "copy it there"
         raise MissingSet(
             f"{missing} of tasks.files is missing, so training tasks cannot be compared with its tasks: {fix}, or "
-            "remove the entry. A file that is only trained on may be missing if its entry has `split: train`"
+            "remove the entry. A file that is only trained on may be missing if its entry has `split: train` or `split: rl`"
         )
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from components.params import ConstructionParams
-from components.records import FactGroup, Rejection, Task
+from components.records import TRAINED_ON, FactGroup, Rejection, Task
 from components.store import publish
 from components.tasks.decomposition import Subset, decomposed, subsets
 from components.tasks.difficulty import LEVELS, difficulty_of, level_of
@@ -89,7 +89,7 @@ async def decompose(
     parts: list[tuple[Task, Subset]] = []
     parents = {task.decomposed_from for task in tasks}
     for task in tasks:
-        if task.split != "train" or task.decomposed_from is not None or task.task_id in parents:
+        if task.split not in TRAINED_ON or task.decomposed_from is not None or task.task_id in parents:
             continue
         if len({group.id for group in task.rubric}) < len(task.rubric):
             rejections.append(_rejection(task, origins, "two fact groups have the same id"))

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from components.params import HorizonParams
-from components.records import FactGroup, Task
+from components.records import TRAINED_ON, FactGroup, Task
 
 Level = Literal["easy", "medium", "hard"]
 LEVELS: tuple[Level, ...] = ("easy", "medium", "hard")
@@ -42,7 +42,7 @@ def with_horizon(tasks: Sequence[Task], horizon: HorizonParams | None) -> list[T
     steps = _steps(horizon)
     return [
         task.model_copy(update={"horizon": steps[level]})
-        if task.split == "train" and task.horizon is None and (level := level_of(task.difficulty)) is not None
+        if task.split in TRAINED_ON and task.horizon is None and (level := level_of(task.difficulty)) is not None
         else task
         for task in tasks
     ]

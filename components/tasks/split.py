@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from components.records import Task
+from components.records import TRAINED_ON, Task
 from components.tasks.funnel import Funnel
 from components.tasks.sampling import rank
 
@@ -34,7 +34,7 @@ def split_by_website(tasks: Sequence[Task], websites: int, seed: int) -> Split:
     Raises:
         ValueError: a task is no training task, or too few websites are left to train on.
     """
-    evaluation_tasks = [task for task in tasks if task.split != "train"]
+    evaluation_tasks = [task for task in tasks if task.split not in TRAINED_ON]
     if evaluation_tasks:
         raise ValueError(
             f"{len(evaluation_tasks)} tasks belong to an evaluation, such as {evaluation_tasks[0].task_id}: leave "

@@ -59,7 +59,7 @@ def test_good_tables_pass_and_write_nothing(tmp_path: Path) -> None:
         (changed(task_frame(TASKS), 0, start_url=""), "expect_column_values_to_match_regex start_url"),
         (
             changed(task_frame(TASKS), 0, split="test"),
-            "expect_column_values_to_be_in_set split {'value_set': ['train', 'eval', 'heldout', "
+            "expect_column_values_to_be_in_set split {'value_set': ['train', 'rl', 'eval', 'heldout', "
             "'validation', 'heldout_validation']}: observed 1 of 5 "
             "rows, such as test",
         ),

@@ -213,6 +213,34 @@ def test_thresholds_above_one_keep_all_tasks_and_embed_nothing(project: Path) ->
 
 
 @pytest.mark.slow
+def test_tasks_of_rl_alone_are_in_its_pool_and_not_in_that_of_sft(project: Path) -> None:
+    write_pool_inputs(
+        project,
+        [
+            a_task(number, intent=intent, split=split, evaluator={"type": "site_reward"})
+            for number, intent, split in (
+                (1, "Open the calendar of May.", "train"),
+                (2, "Open the calendar of May!", "rl"),
+                (3, "Sort all the mugs by price.", "rl"),
+            )
+        ],
+    )
+    recipe = yaml.safe_load((project / "params.yaml").read_text())
+    write_recipe(project, recipe | {"dedup": recipe["dedup"] | {"max_similar": 1}})
+    for name in ("filter_tasks", "dedup_tasks"):
+        ended = run_stage(project, name)
+        assert ended.returncode == 0, ended.stderr[-3000:]
+    assert result(project, "filter_tasks")["kept"] == 3
+    pools = {
+        name: {(task.task_id, task.split) for task in store.read_table(project / f"data/pools/{name}.parquet", Task)}
+        for name in ("sft", "rl")
+    }
+    assert pools["sft"] == {(a_task(1).task_id, "train")}
+    assert len(pools["rl"]) == 2, "one of the two calendars is a near duplicate"
+    assert (a_task(3).task_id, "rl") in pools["rl"]
+
+
+@pytest.mark.slow
 def test_tasks_go_from_sources_to_two_pools(project: Path) -> None:
     recipe = yaml.safe_load((project / "params.yaml").read_text())
     write_recipe(project, recipe | {"quality": {"max_rejected": 0.5}, "dedup": recipe["dedup"] | {"max_similar": 3}})

@@ -13,10 +13,12 @@ class MiniWoBParams(Section):
 
     train: list[str] = Field(default_factory=list)
     """Families for training and evaluation."""
+    rl: list[str] = Field(default_factory=list)
+    """Families that RL alone trains on, so without demonstrations. They are neither evaluated nor validated with."""
     heldout: list[str] = Field(default_factory=list)
     """Families that are never used in training."""
     train_per_family: int = Field(default=0, ge=0)
-    """Training pages of each family of `train`."""
+    """Training pages of each family of `train` and of `rl`."""
     eval_per_family: int = Field(default=0, ge=0)
     """Evaluation pages of each family of `train`."""
     heldout_per_family: int = Field(default=0, ge=0)
@@ -41,9 +43,11 @@ class MiniWoBParams(Section):
                 f"validation_seed_start = {self.validation_seed_start} must be at least {last}, the first seed after "
                 "the evaluation's, or seeds overlap"
             )
-        both = set(self.train) & set(self.heldout)
+        both = {*self.train, *self.rl} & set(self.heldout)
         if both:
             raise ValueError(f"families {sorted(both)} are both trained on and held out")
+        if twice := set(self.train) & set(self.rl):
+            raise ValueError(f"families {sorted(twice)} are in train and in rl: RL trains on those of train, too")
         return self
 
 

@@ -45,6 +45,7 @@ class MiniWoB(World):
         """Reports families that do not exist, or that the scripted teacher or the protocol cannot do."""
         known, params = families(), self.params
         problems = unknown_names("train", params.train, known, "there is no family")
+        problems += unknown_names("rl", params.rl, known, "there is no family")
         problems += unknown_names("heldout", params.heldout, known, "there is no family")
         if recipe.teacher.policy == "scripted":
             problems += [
@@ -54,8 +55,8 @@ class MiniWoB(World):
             ]
         if recipe.agent.protocol in ELEMENT_PROTOCOLS:
             problems += [
-                f"train: {name} cannot be done with agent.protocol = {recipe.agent.protocol}: its targets have no id"
-                for name in [*params.train, *params.heldout]
+                f"{name} cannot be done with agent.protocol = {recipe.agent.protocol}: its targets have no id"
+                for name in [*params.train, *params.rl, *params.heldout]
                 if name in WITHOUT_IDS
             ]
         return problems
@@ -65,6 +66,7 @@ class MiniWoB(World):
         params, rows = self.params, []
         plan: list[tuple[list[str], int, int, Split]] = [
             (params.train, params.train_seed_start, params.train_per_family, "train"),
+            (params.rl, params.train_seed_start, params.train_per_family, "rl"),
             (params.train, params.eval_seed_start, params.eval_per_family, "eval"),
             (params.heldout, params.eval_seed_start, params.heldout_per_family, "heldout"),
         ]
@@ -91,6 +93,7 @@ class MiniWoB(World):
     def planned_tasks(self, validation: int, heldout: int) -> Counter[Split]:
         """Also the pages to validate with."""
         counts = super().planned_tasks(validation, heldout)
+        counts["rl"] = len(self.params.rl) * self.params.train_per_family
         counts["validation"] = validation if self.params.train else 0
         counts["heldout_validation"] = heldout if self.params.heldout else 0
         return counts

@@ -13,6 +13,7 @@ from components.worlds.miniwob.params import MiniWoBParams
 
 PARAMS = MiniWoBParams(
     train=["click-button", "click-test"],
+    rl=["click-link"],
     heldout=["focus-text"],
     train_per_family=1,
     eval_per_family=1,
@@ -27,6 +28,8 @@ def test_validation_pages_are_new_ones_of_all_families():
         return await world.tasks(0, (160, 210)), await world.validation_tasks(3, 2, (160, 210))
 
     rows, validation = asyncio.run(both())
+    assert {row["website"] for row in rows if row["split"] == "rl"} == {"miniwob/click-link"}
+    assert MiniWoB(PARAMS).planned_tasks(3, 2) == Counter(row["split"] for row in [*rows, *validation])
     assert not {row["task_id"] for row in rows} & {row["task_id"] for row in validation}
     counts = Counter((row["split"], row["website"]) for row in validation)
     assert counts == {
