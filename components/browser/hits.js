@@ -2,6 +2,7 @@
 
 const HITS_MS = 100; // on a large page, where one hit test takes milliseconds
 const LEAST_HITS = 40;
+const FIELDS = 'input, textarea, [contenteditable]:not([contenteditable="false"])';
 const OTHER_FIELDS = 'input, textarea, select, [contenteditable]:not([contenteditable="false"]), label';
 
 // The largest part of an element in view, as [left, top, right, bottom].
@@ -12,6 +13,12 @@ function partInView(el) {
     if (size > area) [best, area] = [box, size];
   }
   return area >= 1 ? best : null;
+}
+
+// The nearest element around drawn text that has fields in it: the text is of one of these, and of no field further away.
+function fieldsAround(surface) {
+  for (let around = surface; around; around = parentOf(around)) if (around.querySelector(FIELDS)) return around;
+  return null;
 }
 
 const centreOf = ([left, top, right, bottom]) => [(left + right) / 2, (top + bottom) / 2];
@@ -135,7 +142,7 @@ class HitTests {
       const point = this.pointOf(around, isText); // a short text leaves most of its editor without a text cursor
       let surface = point && this.at(point);
       if (!isText(surface)) continue;
-      if (surface.closest(OTHER_FIELDS) || this.surfaces.has(around)) return null;
+      if (surface.closest(OTHER_FIELDS) || this.surfaces.has(around) || !within(el, fieldsAround(surface))) return null;
       for (let node = surface; node !== around && getComputedStyle(node).cursor === 'text'; node = parentOf(node)) surface = node;
       this.surfaces.add(around);
       return { point, surface };

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal, InvalidOperation
 from fnmatch import fnmatchcase
 
@@ -19,8 +19,22 @@ from scipy.optimize import linear_sum_assignment
 from components.records import RowChange, StateCheck
 from components.worlds.answers import Answer
 
-Value = str | int | float | bool | None | Callable[[str | None], bool]
-"""A column's expected value, or a function that says whether the text form of a value is right."""
+
+@dataclass(frozen=True)
+class KeyOf:
+    """A column's expected value: the key of a row that this effect, or this accompanying change, is about.
+
+    It ties a row to its parent: the post belongs to the topic that the task asks for, and to no other.
+
+    Attributes:
+        parent: what the row of that key must match.
+    """
+
+    parent: Effect | Incidental
+
+
+Value = str | int | float | bool | None | KeyOf | Callable[[str | None], bool]
+"""A column's expected value, the key of another row, or a function that says whether a value's text form is right."""
 
 
 def contains(*texts: str) -> Callable[[str | None], bool]:
@@ -65,6 +79,10 @@ class Effect(ABC):
     def describe(self) -> str:
         """The effect in words, for the report."""
 
+    @abstractmethod
+    def tied(self, changes: Sequence[RowChange]) -> Effect:
+        """The same effect with the keys of the rows in `changes` for each `KeyOf`."""
+
 
 @dataclass(frozen=True)
 class Added(Effect):
@@ -82,6 +100,10 @@ class Added(Effect):
         """Such as `1 row added to basket_line (product_id 5)`."""
         return f"1 row added to {self.table}{_list(self.values)}"
 
+    def tied(self, changes: Sequence[RowChange]) -> Added:
+        """The same effect with the keys of its parents."""
+        return replace(self, values=_tied(self.values, changes))
+
 
 @dataclass(frozen=True)
 class Removed(Effect):
@@ -98,6 +120,10 @@ class Removed(Effect):
     def describe(self) -> str:
         """Such as `1 row removed from basket_line (product_id 5)`."""
         return f"1 row removed from {self.table}{_list(self.values)}"
+
+    def tied(self, changes: Sequence[RowChange]) -> Removed:
+        """The same effect with the keys of its parents."""
+        return replace(self, values=_tied(self.values, changes))
 
 
 @dataclass(frozen=True)
@@ -127,6 +153,10 @@ class Changed(Effect):
         """Such as `a row of helpdesk_ticket (id 3) changed (status 4)`."""
         return f"a row of {self.table}{_list(self.where)} changed{_list(self.to)}"
 
+    def tied(self, changes: Sequence[RowChange]) -> Changed:
+        """The same effect with the keys of its parents."""
+        return replace(self, where=_tied(self.where, changes), to=_tied(self.to, changes))
+
 
 @dataclass(frozen=True)
 class Incidental:
@@ -144,6 +174,10 @@ class Incidental:
         """Whether the change is such a one."""
         row = change.after if change.after is not None else change.before
         return row is not None and fnmatchcase(change.table, self.table) and has(row, self.values)
+
+    def tied(self, changes: Sequence[RowChange]) -> Incidental:
+        """The same with the keys of its parents."""
+        return replace(self, values=_tied(self.values, changes))
 
 
 def check_changes(
@@ -163,8 +197,9 @@ def check_changes(
         answer: of `done`; None if the agent did not call it.
         is_guess: the agent has not seen what it says, so its answer does not count.
     """
-    counted = [not any(kind.matches(change) for kind in incidental) for change in changes]
-    change_of = _assigned(effects, changes, counted)
+    accompanying = [kind.tied(changes) for kind in incidental]
+    counted = [not any(kind.matches(change) for kind in accompanying) for change in changes]
+    change_of = _assigned([effect.tied(changes) for effect in effects], changes, counted)
     missing = [effect.describe() for number, effect in enumerate(effects) if number not in change_of]
     matched = set(change_of.values())
     unasked = [change for number, change in enumerate(changes) if counted[number] and number not in matched]
@@ -182,6 +217,22 @@ def check_changes(
         answer_ok=answer_ok,
         changes=list(changes),
     )
+
+
+def _tied(values: Mapping[str, Value], changes: Sequence[RowChange]) -> dict[str, Value]:
+    return {
+        name: _one_of(_keys(value.parent, changes)) if isinstance(value, KeyOf) else value
+        for name, value in values.items()
+    }
+
+
+def _keys(parent: Effect | Incidental, changes: Sequence[RowChange]) -> frozenset[str]:
+    tied = parent.tied(changes)
+    return frozenset(change.key for change in changes if tied.matches(change))
+
+
+def _one_of(keys: frozenset[str]) -> Callable[[str | None], bool]:
+    return lambda value: value in keys
 
 
 def _assigned(effects: Sequence[Effect], changes: Sequence[RowChange], counted: Sequence[bool]) -> dict[int, int]:
@@ -223,6 +274,8 @@ def is_equal(text: str | None, value: Value) -> bool:
     begins with a needless 0 or a +, such as a postcode or a telephone number, is no number."""
     if callable(value):
         return value(text)
+    if isinstance(value, KeyOf):
+        raise TypeError("a KeyOf has its value only beside the changes of an episode: use check_changes, or tied()")
     if value is None or text is None:
         return text is None and value is None
     if isinstance(value, bool):
@@ -242,5 +295,11 @@ def _values(row: Mapping[str, str | None]) -> str:
 
 
 def _list(values: Mapping[str, Value]) -> str:
-    parts = [f"{name} {'as asked' if callable(value) else value}" for name, value in values.items()]
+    parts = [f"{name} {_said(value)}" for name, value in values.items()]
     return f" ({', '.join(parts)})" if parts else ""
+
+
+def _said(value: Value) -> str:
+    if isinstance(value, KeyOf):
+        return f"of the row of {value.parent.table}"
+    return "as asked" if callable(value) else str(value)

@@ -271,6 +271,18 @@ def test_an_editor_in_place_of_a_hidden_field_has_that_fields_label(completing):
     assert '- field "Notes:" multiline focused' in completing(steps)
 
 
+def test_a_field_above_the_window_has_no_line_for_the_editor_below_it(pages, visit):
+    subject = "<form><p><label>Subject <input value='Torn sail'></label></p>"
+    url = pages.add("/form", subject + COMPLETING.removeprefix("<form>") + "<div style='height:2000px'></div>")
+
+    async def episode(session, observation):
+        assert '- field "Subject" value "Torn sail"' in observation.text
+        scrolled = await session.step([check_call("scroll", {"direction": "down", "amount": 0.1})])
+        return scrolled.observation.text
+
+    assert re.findall("- field .*?(?= \\d)", visit(url, episode)) == ['- field "Notes:" value "old text" multiline']
+
+
 def test_feedback_of_an_id_names_the_editor_and_not_a_part_of_its_text(pages):
     async def episode():
         async with BrowserPool(PARAMS, text="axtree") as pool, pool.session() as session:

@@ -8,11 +8,21 @@ from hypothesis import strategies as st
 
 from components.records import RowChange
 from components.worlds.answers import Names, Number, Phrase, Refusal
-from components.worlds.effects import Added, Changed, Incidental, Removed, check_changes, contains, is_equal, words
+from components.worlds.effects import (
+    Added,
+    Changed,
+    Incidental,
+    KeyOf,
+    Removed,
+    check_changes,
+    contains,
+    is_equal,
+    words,
+)
 
 
-def added(table: str, **values: str | None) -> RowChange:
-    return RowChange(table=table, key="1", before=None, after=values)
+def added(table: str, key: str = "1", **values: str | None) -> RowChange:
+    return RowChange(table=table, key=key, before=None, after=values)
 
 
 def changed(table: str, before: dict, after: dict) -> RowChange:
@@ -60,6 +70,46 @@ def test_a_removed_row_is_no_added_one():
     removed = RowChange(table="basket_line", key="1", before={"product_id": "5"}, after=None)
     assert check_changes([Removed("basket_line", {"product_id": 5})], [], [removed], None, "").reward == 1
     assert check_changes([Added("basket_line", {"product_id": 5})], [], [removed], None, "").reward == 0
+
+
+TOPIC = Added("topic", {"subject": "Anchors"})
+POLL = Added("poll", {"topic_id": KeyOf(TOPIC)})
+OPTION = Added("option", {"poll_id": KeyOf(POLL), "text": "Iron"})
+
+
+def poll(topic: str = "7", of_option: str = "3") -> list[RowChange]:
+    """The rows of a topic with the key 7 that has a poll with the key 3, as far as they belong to it."""
+    return [
+        added("topic", "7", subject="Anchors"),
+        added("poll", "3", topic_id=topic),
+        added("option", "5", poll_id=of_option, text="Iron"),
+    ]
+
+
+def test_a_row_of_another_parent_is_not_the_effect():
+    effects = [OPTION, POLL, TOPIC]
+    assert check_changes(effects, [], poll(), None, "").reward == 1
+    elsewhere = check_changes(effects, [], poll(topic="8"), None, "")
+    assert (elsewhere.reward, elsewhere.credit) == (0, pytest.approx(1 / 3)), "an option of a poll that does not count"
+    assert elsewhere.missing == [
+        "1 row added to option (poll_id of the row of poll, text Iron)",
+        "1 row added to poll (topic_id of the row of topic)",
+    ]
+    assert check_changes(effects, [], poll(of_option="4"), None, "").side_effects == [
+        "also added 1 row to option (poll_id 4, text Iron)"
+    ]
+
+
+def test_an_accompanying_row_of_another_parent_is_a_side_effect():
+    note = Incidental("log", {"topic_id": KeyOf(TOPIC)})
+    topic = added("topic", "7", subject="Anchors")
+    for parent, reward in (("7", 1), ("8", 0)):
+        assert check_changes([TOPIC], [note], [topic, added("log", topic_id=parent)], None, "").reward == reward
+
+
+def test_a_key_of_a_row_has_no_value_by_itself():
+    with pytest.raises(TypeError, match="only beside the changes of an episode"):
+        POLL.matches(added("poll", topic_id="7"))
 
 
 @pytest.mark.parametrize("texts", [("milk", "oat milk"), ("oat milk", "milk")])

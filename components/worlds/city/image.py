@@ -117,6 +117,7 @@ def _is_modifier(path: Path) -> bool:
 def _digest(files: Iterable[Path]) -> str:
     checksum = hashlib.sha256()
     for path in files:
-        checksum.update(f"{path.name}\0{path.stat().st_size}\0".encode())
+        name = path.relative_to(SERVER).as_posix() if path.is_relative_to(SERVER) else path.name
+        checksum.update(f"{name}\0{path.stat().st_size}\0".encode())
         checksum.update(path.read_bytes())
     return checksum.hexdigest()[:16]

@@ -23,7 +23,8 @@ class CityParams(Section):
     train: list[str] = Field(default_factory=list)
     """Names of templates, or of sites for all their templates: trained on, and evaluated with other seeds."""
     heldout: list[str] = Field(default_factory=list)
-    """Templates or sites that are never trained on, even if `train` names their site."""
+    """Templates or sites that are never trained on, even if `train` names them. With a site, all templates that use it
+    are held out, wherever they start."""
     train_per_template: int = Field(default=20, ge=0)
     """Training tasks of each template of `train`."""
     eval_per_template: int = Field(default=5, ge=0)

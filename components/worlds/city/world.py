@@ -106,7 +106,7 @@ class City(World):
 
     def _templates(self) -> tuple[list[Template], list[Template]]:
         """The templates that are trained on, and the held-out ones."""
-        heldout = select(self.params.heldout)
+        heldout = _all_with(self.params.heldout)
         return [template for template in select(self.params.train) if template not in heldout], heldout
 
     def _tasks(self) -> list[dict[str, Any]]:
@@ -198,3 +198,9 @@ def _drawn(planned: Iterable[Part], taken: set[tuple[str, str]]) -> list[dict[st
 def select(names: list[str]) -> list[Template]:
     """The templates of these names; a site's name stands for all templates that start there."""
     return [template for name, template in templates().items() if name in names or template.sites[0] in names]
+
+
+def _all_with(names: list[str]) -> list[Template]:
+    """The templates of these names; a site's name stands for all templates that use the site, wherever they start, so
+    that training sees no page of it."""
+    return [template for name, template in templates().items() if name in names or {*template.sites} & {*names}]

@@ -6,6 +6,9 @@ import re
 
 import pytest
 
+from components.records import RowChange
+from components.worlds.city.tasks.shop.queries import in_cart
+from components.worlds.effects import check_changes
 from tests.worlds.city.visitor import SHOP, Server, Visitor
 
 SEEDS = range(6)
@@ -60,6 +63,36 @@ def test_the_cart_shows_its_lines_and_takes_more(server, keys):
     visitor.add_to_basket(product)
     (added,) = server.diff(before, visitor.key)["basket_line"]
     assert (added["after"]["product_id"], added["after"]["basket_id"]) == (str(product), str(line["basket"]))
+
+
+def test_an_article_saved_for_later_is_not_in_the_cart(server):
+    """Both add the same line as a task asks for; in one case, the cart is empty afterwards."""
+    visitor = customer(server, 1, "alice")
+    before = server.control("snapshot", key=visitor.key)[1]["key"]
+    product = server.query(visitor.key, "SELECT product_id FROM partner_stockrecord WHERE num_in_stock > 20")[0][
+        "product_id"
+    ]
+    wanted = in_cart(product, 1, "alice")
+
+    def reward(key: str) -> float:
+        status, rows = server.control("diff", before=before, after=key)
+        assert status == 200, rows
+        return check_changes([wanted], [], [RowChange.model_validate(row) for row in rows], None, "").reward
+
+    visitor.add_to_basket(product)
+    assert reward(visitor.key) == 1
+    line = server.query(visitor.key, "SELECT id FROM basket_line ORDER BY id DESC")[0]["id"]
+    form = {"form-TOTAL_FORMS": "1", "form-INITIAL_FORMS": "1", "form-0-id": str(line), "form-0-quantity": "1"}
+    sent = visitor.post(SHOP, "/basket/", "/basket/", **form, **{"form-0-save_for_later": "on"})
+    assert sent == 302
+    assert server.query(visitor.key, CARTS.replace("'Open'", "'Saved'"))[0]["username"] == "alice"
+    assert reward(visitor.key) == 0
+
+    stranger = Visitor(server, server.control("fork", key=before)[1]["key"])
+    stranger.add_to_basket(product)
+    assert reward(stranger.key) == 0
+    (added,) = server.diff(before, stranger.key)["basket_line"]
+    assert (added["after"]["cart_status"], added["after"]["cart_owner"]) == ("Open", None)
 
 
 def test_the_stars_of_a_review_have_names(server):

@@ -30,7 +30,10 @@ def test_episodes_depend_on_the_modifiers_and_the_image_does_not(monkeypatch, tm
     assert City(CityParams()).episode_settings() != settings
     assert image.digest() == folder
     (tmp_path / "copies.py").write_text("two")
-    assert image.digest() != folder
+    assert (changed := image.digest()) != folder
+    (tmp_path / "sites").mkdir()
+    (tmp_path / "copies.py").rename(tmp_path / "sites/copies.py")
+    assert image.digest() != changed, "a module that moves is another module"
 
 
 def test_an_unknown_modifier_is_refused_with_the_list(server):

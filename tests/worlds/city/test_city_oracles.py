@@ -1,7 +1,4 @@
-"""Every template's oracle does its task in Chromium. `waymark world check city` adds the agents that cheat.
-
-CI plays the templates of all sites but the three largest, which are marked `exhaustive`.
-"""
+"""Every template's oracle does its task in Chromium. `waymark world check city` adds the agents that cheat."""
 
 from __future__ import annotations
 
@@ -21,19 +18,11 @@ from components.worlds.playing import play
 
 pytestmark = pytest.mark.timeout(900)  # the longest file, so that it runs first
 
-LARGEST = ("desk", "forum", "shop")
-"""Those with most templates; `waymark world check city` plays them, too."""
 AT_ONCE = 4
 BROWSER = BrowserParams(concurrency=AT_ONCE, start_timeout_s=60, step_timeout_s=60, settle_ms=20_000)
 
 
-@pytest.mark.parametrize(
-    "site_name",
-    [
-        pytest.param(name, marks=pytest.mark.exhaustive) if name in LARGEST else name
-        for name in sorted({template.sites[0] for template in templates().values()})
-    ],
-)
+@pytest.mark.parametrize("site_name", sorted({template.sites[0] for template in templates().values()}))
 def test_each_oracle_does_its_task_and_nothing_else(site_name, image):
     kinds = [template for template in templates().values() if template.sites[0] == site_name]
 

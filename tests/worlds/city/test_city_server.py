@@ -199,8 +199,10 @@ def test_an_episode_may_begin_logged_in(server):
     assert "The eye of my mooring rope is torn" in visitor.get(DESK, "/tickets/1/")
     assert "alice@harbour.test" in visitor.get(SHOP, "/accounts/profile/")
     assert server.diff(server.reset(), visitor.key) == {}, "a session is no effect"
+    before = server.control("count")
     status, answer = server.control("reset", seed=1, logins={SHOP: "zoe"})
     assert (status, answer["error"]) == (400, "ValueError: the city has no user zoe")
+    assert server.control("count") == before, "no copy is left of an episode that did not begin"
 
 
 def test_the_image_is_built_once(image):

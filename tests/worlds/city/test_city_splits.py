@@ -53,6 +53,15 @@ def question(row: dict[str, Any]) -> tuple[str, str]:
     return row["website"], json.dumps(row["evaluator"]["facts"], sort_keys=True)
 
 
+def test_a_site_that_is_held_out_is_on_no_page_of_the_training():
+    kinds = templates()
+    world = City(CityParams(train=["forum", "desk"], heldout=["shop"], train_per_template=1, heldout_per_template=1))
+    trained, heldout = world._templates()
+    assert {site for kind in trained for site in kind.sites} == {"forum", "desk"}
+    assert {kind.name for kind in heldout} == {name for name, kind in kinds.items() if "shop" in kind.sites}
+    assert any(kind.sites[0] != "shop" for kind in heldout), "tasks that begin elsewhere and lead to the shop"
+
+
 @pytest.mark.exhaustive
 def test_no_two_splits_have_a_template_with_the_same_facts(rows):
     splits: dict[str, set[tuple[str, str]]] = {}

@@ -13,6 +13,7 @@ from components.worlds.city.instances import CopyData, Instance
 from components.worlds.city.server_process import CityServer
 from components.worlds.city.tasks.registry import templates
 from components.worlds.city.tasks.template import Unsuitable
+from components.worlds.effects import Added
 
 pytestmark = pytest.mark.timeout(700)
 SEEDS = range(1, 37)
@@ -71,6 +72,43 @@ def test_every_phrasing_can_be_filled_in(name, copies):
         for phrasing in template.phrasings:
             text = phrasing.format(**instance.facts)
             assert not re.search(r"[{}]|\bNone\b", text)
+
+
+ONE = "there is one"
+FREE_PARENTS = {
+    ("basket_line", "basket_id"): "the columns cart_owner and cart_status say whose cart it is",
+    ("helpdesk_followup", "user_id"): "the column author says who it is",
+    **dict.fromkeys([("basket_line", "stockrecord_id"), ("order_line", "stockrecord_id")], "each article has one"),
+    **dict.fromkeys([("address_useraddress", "country_id"), ("order_shippingaddress", "country_id")], ONE),
+    **dict.fromkeys([("order_line", "partner_id"), ("order_order", "site_id")], ONE),
+    ("order_order", "basket_id"): "the lines that come through the cart say whose it is",
+    ("order_order", "billing_address_id"): "the checkout asks for none",
+    ("order_ordernote", "user_id"): "the dashboard notes who is logged in",
+    **dict.fromkeys(
+        [("forum_conversation_topic", f"{end}_post_id") for end in ("first", "last")], "follows from posts"
+    ),
+    ("forum_conversation_post", "updated_by_id"): "who edited it last; a member can edit only own posts",
+    ("helpdesk_kbitem", "team_id"): "the city has no teams",
+    ("helpdesk_ticket", "assigned_to_id"): "the form of customers has no such field",
+    ("helpdesk_ticket", "kbitem_id"): "from which article the form was opened",
+    ("helpdesk_ticket", "merged_to_id"): "merging changes another ticket, too",
+    ("postman_message", "thread_id"): "follows from the letter that it answers, parent_id",
+    ("postman_message", "moderation_by_id"): "letters are not moderated",
+}
+"""Columns of added rows that name a row of another table, and that a template need not state, with the reason."""
+
+
+def test_every_added_row_is_tied_to_the_rows_that_it_belongs_to(copies):
+    """So that a comment on another ticket, or an option of another poll, is no success."""
+    untied: dict[tuple[str, str], set[str]] = {}
+    for name in templates():
+        instance = next(instances(name, copies))
+        for effect in instance.template.effects(instance.facts):
+            if isinstance(effect, Added):
+                sql = f"""SELECT "from" AS name FROM pragma_foreign_key_list('{effect.table}')"""
+                for column in {row["name"] for row in copies[1].rows(sql)} - {*effect.values}:
+                    untied.setdefault((effect.table, column), set()).add(name)
+    assert {place: names for place, names in untied.items() if place not in FREE_PARENTS} == {}
 
 
 def test_the_same_seed_gives_the_same_task(copies):

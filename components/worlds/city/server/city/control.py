@@ -15,7 +15,7 @@ from typing import Any
 
 from city import sites
 from city.copies import Copies, UnknownCopyError
-from city.differences import differences
+from city.differences import differences, with_joined
 from city.sessions import log_in
 
 Environ = dict[str, Any]
@@ -73,7 +73,11 @@ class Control:
             the copy's key, and the cookies that log these users in, by host.
         """
         copy = self._copies.reset(seed, modifiers)
-        return {"key": copy.key, "cookies": {host: log_in(copy, user) for host, user in (logins or {}).items()}}
+        try:
+            return {"key": copy.key, "cookies": {host: log_in(copy, user) for host, user in (logins or {}).items()}}
+        except Exception:
+            self._copies.drop(copy.key)
+            raise
 
     def fork(self, key: str) -> dict[str, str]:
         """A copy of a copy or of a snapshot."""
@@ -115,7 +119,9 @@ class Control:
         for site in [] if noise else sites.found():
             for table, names in site.NOISE_COLUMNS.items():
                 columns.setdefault(table, []).extend(names)
-        return list(differences(self._copies.database(before), self._copies.database(after), tables, columns))
+        rows = differences(self._copies.database(before), self._copies.database(after), tables, columns)
+        joined = {table: more for site in sites.found() for table, more in getattr(site, "JOINED_COLUMNS", {}).items()}
+        return list(with_joined(rows, self._copies.database(after), joined))
 
     def opened(self, key: str) -> list[str]:
         """The addresses of the pages that a copy has shown, as `host/path`, each once, sorted. Before that of a

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import TypedDict
 
@@ -41,6 +41,36 @@ def differences(
         database.close()
 
 
+def with_joined(
+    rows: Sequence[RowDifference], after: bytes, joined: Mapping[str, Mapping[str, str]]
+) -> list[RowDifference]:
+    """The differences, in which added rows also have columns that are kept in other tables.
+
+    Rows are not compared by these columns, or a cart that is ordered would change each of its lines.
+
+    Args:
+        after: the later database.
+        joined: queries by table and name of the new column; each uses the columns of the row.
+    """
+    database = sqlite3.connect(":memory:")
+    try:
+        database.deserialize(after)
+        return [_with_joined(database, row, joined.get(row["table"], {})) for row in rows]
+    finally:
+        database.close()
+
+
+def _with_joined(database: sqlite3.Connection, row: RowDifference, joined: Mapping[str, str]) -> RowDifference:
+    if not joined or row["before"] is not None or row["after"] is None:
+        return row
+    selected = ", ".join(f'({query}) AS "{name}"' for name, query in joined.items())
+    conditions = " AND ".join(f'"{name}" = ?' for name in _keys(database, row["table"]))
+    query = f'SELECT {selected} FROM "{row["table"]}" WHERE {conditions}'
+    values = database.execute(query, row["key"].split(",")).fetchone()
+    more = _row([*joined], values) or {}
+    return RowDifference(table=row["table"], key=row["key"], before=None, after=row["after"] | more)
+
+
 def _tables(database: sqlite3.Connection) -> list[str]:
     """Tables with rows of their own, without those of full-text indexes and SQLite."""
     query = (
@@ -57,7 +87,7 @@ def _ignored(table: str, noise_columns: Mapping[str, Collection[str]]) -> set[st
 def _of_table(database: sqlite3.Connection, table: str, ignored: set[str]) -> list[RowDifference]:
     info = database.execute(f'PRAGMA main.table_info("{table}")').fetchall()
     columns = [name for _, name, *_ in info if name not in ignored]
-    keys = [name for _, name, *_, position in sorted(info, key=lambda row: row[-1]) if position] or ["rowid"]
+    keys = _keys(database, table)
     selected = ", ".join(f'"{name}"' for name in [*keys, *columns])
     old, new = (
         {row[: len(keys)]: row[len(keys) :] for row in database.execute(_only_in(table, selected, here, other))}
@@ -72,6 +102,12 @@ def _of_table(database: sqlite3.Connection, table: str, ignored: set[str]) -> li
         )
         for key in sorted({*old, *new}, key=lambda parts: [str(part) for part in parts])
     ]
+
+
+def _keys(database: sqlite3.Connection, table: str) -> list[str]:
+    """The columns of the primary key."""
+    info = database.execute(f'PRAGMA main.table_info("{table}")').fetchall()
+    return [name for _, name, *_, position in sorted(info, key=lambda row: row[-1]) if position] or ["rowid"]
 
 
 def _only_in(table: str, selected: str, here: str, other: str) -> str:

@@ -12,7 +12,7 @@ from components.worlds.city.tasks.across import named
 from components.worlds.city.tasks.across.named import STAFF, TICKETS, WAITING, comment, open_order, says
 from components.worlds.city.tasks.template import Data, Facts, Template, Unsuitable, pick
 from components.worlds.city.tasks.vocabulary import ORDER_STATUSES
-from components.worlds.effects import Added, Changed, Effect, Incidental, words
+from components.worlds.effects import Added, Changed, Effect, Incidental, KeyOf, Value, words
 from components.worlds.oracle import Step, choose, click, fill, goto, press
 
 DONE = "Your order is complete, so we close this ticket."
@@ -136,7 +136,7 @@ class SettleTicket(Template):
         ]
 
     def incidental(self, facts: Facts) -> Sequence[Incidental]:
-        return [Incidental("helpdesk_ticketchange", {})]
+        return [Incidental("helpdesk_ticketchange", {"followup_id": KeyOf(comment(facts, words(DONE), new_status=4))})]
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         if facts["order_status"] != "Complete":
@@ -223,17 +223,15 @@ class AskAboutLatestOrder(Template):
         return order | {"queue": queue[0]["id"], "text": rng.choice(QUESTIONS)}
 
     def effects(self, facts: Facts) -> Sequence[Effect]:
-        ticket = {
-            "queue_id": facts["queue"],
-            "title": words(f"Question about order {facts['number']}"),
-            "description": words(facts["text"]),
-            "submitter_email": facts["email"],
-            "status": 1,
-        }
-        return [Added("helpdesk_ticket", ticket)]
+        return [_question(facts)]
 
     def incidental(self, facts: Facts) -> Sequence[Incidental]:
-        return [Incidental("helpdesk_followup", {"comment": words(facts["text"])})]
+        first: dict[str, Value] = {
+            "ticket_id": KeyOf(_question(facts)),
+            "author": facts["user"],
+            "comment": words(facts["text"]),
+        }
+        return [Incidental("helpdesk_followup", first)]
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return [
@@ -251,3 +249,15 @@ class AskAboutLatestOrder(Template):
             f'It is from {facts["email"]} and says "{facts["text"]}".',
             "Nothing was ordered or changed in the shop.",
         ]
+
+
+def _question(facts: Facts) -> Effect:
+    """The new ticket about an order."""
+    ticket = {
+        "queue_id": facts["queue"],
+        "title": words(f"Question about order {facts['number']}"),
+        "description": words(facts["text"]),
+        "submitter_email": facts["email"],
+        "status": 1,
+    }
+    return Added("helpdesk_ticket", ticket)

@@ -13,7 +13,7 @@ from components.worlds.city.tasks.across import named
 from components.worlds.city.tasks.across.named import money, numbers, open_article, says
 from components.worlds.city.tasks.forum import posting
 from components.worlds.city.tasks.forum.posting import member, reply, reply_with
-from components.worlds.city.tasks.shop.queries import customers
+from components.worlds.city.tasks.shop.queries import customers, in_cart
 from components.worlds.city.tasks.template import Data, Facts, Template, Unsuitable, pick
 from components.worlds.city.tasks.vocabulary import names
 from components.worlds.effects import Added, Effect, Incidental
@@ -205,7 +205,7 @@ class BuyRecommended(Template):
         return topic | {"article": article["title"], "product": article["product"]}
 
     def effects(self, facts: Facts) -> Sequence[Effect]:
-        return [Added("basket_line", {"product_id": facts["product"], "quantity": 1})]
+        return [in_cart(facts["product"], 1, facts["user"])]
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return [*open_article(facts["article"]), click("button", "Add to cart")]
@@ -245,7 +245,7 @@ class BuyBoth(Template):
         return topic | names
 
     def effects(self, facts: Facts) -> Sequence[Effect]:
-        return [Added("basket_line", {"product_id": product, "quantity": 1}) for product in facts["products"]]
+        return [in_cart(product, 1, facts["user"]) for product in facts["products"]]
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return [step for title in facts["titles"] for step in [*open_article(title), click("button", "Add to cart")]]

@@ -10,7 +10,7 @@ from typing import Any
 from components.worlds.answers import Answer, Number
 from components.worlds.city.tasks.template import Data, Facts, Row, Template, Unsuitable
 from components.worlds.city.tasks.vocabulary import number
-from components.worlds.effects import Added, Changed, Effect
+from components.worlds.effects import Added, Changed, Effect, KeyOf
 from components.worlds.oracle import Step, click, fill, press
 
 _GOODS = (
@@ -263,8 +263,9 @@ class CreateRange(DashboardTask):
 
     def effects(self, facts: Facts) -> Sequence[Effect]:
         values = {"name": facts["range"], "is_public": False, "includes_all_products": False}
-        members = [Added("offer_rangeproduct", {"product_id": product}) for product in facts["products"]]
-        return [Added("offer_range", values), *members]
+        made = Added("offer_range", values)
+        members = [{"range_id": KeyOf(made), "product_id": product} for product in facts["products"]]
+        return [made, *(Added("offer_rangeproduct", member) for member in members)]
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return [

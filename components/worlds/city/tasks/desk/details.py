@@ -23,7 +23,7 @@ from components.worlds.city.tasks.desk.tickets import (
     user_ids,
 )
 from components.worlds.city.tasks.template import Data, Facts, Unsuitable
-from components.worlds.effects import Added, Changed, Effect, Incidental, contains
+from components.worlds.effects import Added, Changed, Effect, Incidental, KeyOf, Value, contains
 from components.worlds.oracle import Step, choose, click, fill
 
 HANDED_OVER = (
@@ -37,16 +37,19 @@ HANDED_OVER = (
 def log(ticket: int) -> list[Incidental]:
     """The log of a changed field: the response form writes it, the form for editing does not. It has the field's name
     in the user's language."""
-    return [
-        Incidental("helpdesk_followup", {"ticket_id": ticket, "comment": no_text, "new_status": None}),
-        Incidental("helpdesk_ticketchange", {}),
-    ]
+    without_text = Incidental("helpdesk_followup", {"ticket_id": ticket, "comment": no_text, "new_status": None})
+    return [without_text, noted_change(Incidental("helpdesk_followup", {"ticket_id": ticket}))]
+
+
+def noted_change(followup: Effect | Incidental, **values: Value) -> Incidental:
+    """A changed field that the desk notes with this follow-up."""
+    return Incidental("helpdesk_ticketchange", {"followup_id": KeyOf(followup), **values})
 
 
 def assigned(ticket: int, username: str) -> dict[str, Any]:
     """The follow-up by which the desk notes a new owner in the user's language, one by one or of several tickets at
     once."""
-    return {"ticket_id": ticket, "title": contains(username), "comment": no_text}
+    return {"ticket_id": ticket, "author": "dana", "title": contains(username), "comment": no_text}
 
 
 class AssignTicket(DeskTask):
@@ -72,7 +75,8 @@ class AssignTicket(DeskTask):
         ]
 
     def incidental(self, facts: Facts) -> Sequence[Incidental]:
-        return [Incidental("helpdesk_ticketchange", {"new_value": facts["username"]})]
+        noted = Added("helpdesk_followup", assigned(facts["ticket"], facts["username"]))
+        return [noted_change(noted, new_value=facts["username"])]
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return [*find_ticket(facts["ticket"]), choose("", facts["owner"]), click("button", "Save ticket assignment")]
@@ -240,7 +244,8 @@ class AssignAll(DeskTask):
         ]
 
     def incidental(self, facts: Facts) -> Sequence[Incidental]:
-        return [Incidental("helpdesk_ticketchange", {"new_value": facts["username"]})]
+        noted = [Added("helpdesk_followup", assigned(ticket, facts["username"])) for ticket in facts["tickets"]]
+        return [noted_change(followup, new_value=facts["username"]) for followup in noted]
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return [

@@ -24,7 +24,7 @@ from components.worlds.city.tasks.desk.tickets import (
     tickets,
 )
 from components.worlds.city.tasks.template import Data, Facts
-from components.worlds.effects import Added, Changed, Effect
+from components.worlds.effects import Added, Changed, Effect, KeyOf
 from components.worlds.oracle import Step, click
 
 REPLIES = (
@@ -193,10 +193,11 @@ class HoldTicket(DeskTask):
         return named(pick(waiting, rng, "open ticket that is not on hold"))
 
     def effects(self, facts: Facts) -> Sequence[Effect]:
+        noted = Added("helpdesk_followup", {"ticket_id": facts["ticket"], "author": "dana", "comment": no_text})
         return [
             Changed("helpdesk_ticket", {"id": facts["ticket"]}, {"on_hold": True}),
-            Added("helpdesk_followup", {"ticket_id": facts["ticket"], "comment": no_text}),
-            Added("helpdesk_ticketchange", {"new_value": "True"}),
+            noted,
+            Added("helpdesk_ticketchange", {"followup_id": KeyOf(noted), "new_value": "True"}),
         ]
 
     def oracle(self, facts: Facts) -> Sequence[Step]:

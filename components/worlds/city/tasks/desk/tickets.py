@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from components.worlds.city.tasks.template import Data, Row, Template, Unsuitable
-from components.worlds.effects import Added, Changed, Effect, words
+from components.worlds.effects import Added, Changed, Effect, KeyOf, Value, words
 from components.worlds.oracle import Step, choose, click, fill, press
 
 OPEN, REOPENED, RESOLVED, CLOSED = 1, 2, 3, 4
@@ -82,17 +82,20 @@ def details(priority: int | None = None, queue: str = "") -> list[Step]:
 
 def followup(ticket: int, text: str, is_public: bool, **more: Any) -> Effect:
     """A follow-up of Dana on a ticket is added."""
-    values = {"ticket_id": ticket, "comment": words(text), "public": is_public, **more}
+    values = {"ticket_id": ticket, "author": "dana", "comment": words(text), "public": is_public, **more}
     return Added("helpdesk_followup", values)
 
 
 def new_status(ticket: int, old: int, new: int, text: str) -> list[Effect]:
     """A ticket gets a status, with a public comment."""
     to: dict[str, Any] = {"status": new}
+    comment_on_it = followup(ticket, text, True, new_status=new)
+    # the status in the user's language
+    in_words: dict[str, Value] = {"followup_id": KeyOf(comment_on_it), "new_value": some_text}
     return [
         Changed("helpdesk_ticket", {"id": ticket, "status": old}, to, also=("resolution",)),
-        followup(ticket, text, True, new_status=new),
-        Added("helpdesk_ticketchange", {"new_value": some_text}),  # the status in the user's language
+        comment_on_it,
+        Added("helpdesk_ticketchange", in_words),
     ]
 
 

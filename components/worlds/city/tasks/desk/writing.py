@@ -12,7 +12,7 @@ from typing import Any
 
 from components.worlds.city.tasks.desk.tickets import PRIORITIES, STAFF, STATUSES, DeskTask, pick, user_ids
 from components.worlds.city.tasks.template import Data, Facts, Row, Template
-from components.worlds.effects import Added, Changed, Effect, Incidental, words
+from components.worlds.effects import Added, Changed, Effect, Incidental, KeyOf, Value, words
 from components.worlds.oracle import Step, choose, click, fill
 
 PROBLEMS = (
@@ -56,7 +56,7 @@ class SubmitTicket(Template):
         return {**_problem(data, rng), **pick(customers, rng, "customer")}
 
     def effects(self, facts: Facts) -> Sequence[Effect]:
-        return _new_ticket(facts, assigned_to_id=None)
+        return _new_ticket(facts, facts["username"], assigned_to_id=None)
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return [click("link", "New Ticket"), *_form(facts), click("button", "Submit Ticket")]
@@ -91,7 +91,7 @@ class TicketForCaller(DeskTask):
         return {**_problem(data, rng), **pick(customers, rng, "customer"), **owner}
 
     def effects(self, facts: Facts) -> Sequence[Effect]:
-        return _new_ticket(facts, assigned_to_id=facts["user"])
+        return _new_ticket(facts, "dana", assigned_to_id=facts["user"])
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return [
@@ -126,7 +126,8 @@ def _problem(data: Data, rng: random.Random) -> dict[str, Any]:
     }
 
 
-def _new_ticket(facts: Facts, **more: Any) -> list[Effect]:
+def _new_ticket(facts: Facts, author: str, **more: Any) -> list[Effect]:
+    """A ticket with its text as the first follow-up, which the author writes."""
     ticket: dict[str, Any] = {
         "queue_id": facts["queue_id"],
         "title": facts["title"],
@@ -137,7 +138,9 @@ def _new_ticket(facts: Facts, **more: Any) -> list[Effect]:
         "due_date": None,
         **more,
     }
-    return [Added("helpdesk_ticket", ticket), Added("helpdesk_followup", {"comment": words(facts["text"])})]
+    opened = Added("helpdesk_ticket", ticket)
+    first: dict[str, Value] = {"ticket_id": KeyOf(opened), "author": author, "comment": words(facts["text"])}
+    return [opened, Added("helpdesk_followup", first)]
 
 
 def _form(facts: Facts) -> list[Step]:

@@ -6,11 +6,11 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
-from components.worlds.city.tasks.forum.posting import TOPICS, member, open_topic, write_text
+from components.worlds.city.tasks.forum.posting import TOPICS, member, open_topic
 from components.worlds.city.tasks.forum.texts import SIGNATURES
 from components.worlds.city.tasks.template import Data, Facts, Template, pick
 from components.worlds.effects import Added, Changed, Effect, words
-from components.worlds.oracle import Step, click
+from components.worlds.oracle import Step, click, fill
 
 
 class Subscribe(Template):
@@ -69,7 +69,7 @@ class Signature(Template):
         return [
             click("link", facts["user"]),
             click("link", "Edit profile"),
-            write_text(facts["text"]),
+            fill("Signature.*", facts["text"]),
             click("button", "Submit"),
         ]
 

@@ -36,8 +36,8 @@ def open_topic(facts: Facts) -> list[Step]:
 
 
 def write_text(text: str) -> Step:
-    """Write into the editor of a post, which has no name."""
-    return fill("", text)
+    """Write into the editor of a post."""
+    return fill("Message", text)
 
 
 def reply_with(facts: Facts, text: str) -> list[Step]:

@@ -11,7 +11,7 @@ from components.worlds.city.tasks.forum import posting
 from components.worlds.city.tasks.forum.posting import OPEN, POSTS, TOPICS, member, open_topic, write_text
 from components.worlds.city.tasks.forum.texts import CORRECTIONS, NEW_TOPICS, POLLS, REPLIES
 from components.worlds.city.tasks.template import Data, Facts, Template, pick
-from components.worlds.effects import Added, Changed, Effect, Incidental, Removed, words
+from components.worlds.effects import Added, Changed, Effect, Incidental, KeyOf, Removed, Value, words
 from components.worlds.oracle import Step, click, fill
 
 FORUM = "SELECT id FROM forum_forum WHERE name = ?"
@@ -38,10 +38,8 @@ class OpenTopic(Template):
     def effects(self, facts: Facts) -> Sequence[Effect]:
         topic = {"forum_id": facts["forum_id"], "subject": words(facts["subject"]), "poster_id": facts["user_id"]}
         post = {"content": words(facts["text"]), "subject": words(facts["subject"]), "poster_id": facts["user_id"]}
-        return [
-            Added("forum_conversation_topic", topic | {"type": 0, "status": 0}),
-            Added("forum_conversation_post", post),
-        ]
+        opened = Added("forum_conversation_topic", topic | {"type": 0, "status": 0})
+        return [opened, Added("forum_conversation_post", post | {"topic_id": KeyOf(opened)})]
 
     def incidental(self, facts: Facts) -> Sequence[Incidental]:
         return [Incidental("forum_forum", {"id": facts["forum_id"]}), posting.author_counts(facts)]
@@ -193,12 +191,20 @@ class OpenPoll(Template):
 
     def effects(self, facts: Facts) -> Sequence[Effect]:
         topic = {"forum_id": facts["forum_id"], "subject": words(facts["subject"]), "poster_id": facts["user_id"]}
+        opened = Added("forum_conversation_topic", topic | {"type": 0, "status": 0})
+        post: dict[str, Value] = {
+            "topic_id": KeyOf(opened),
+            "content": words(facts["text"]),
+            "poster_id": facts["user_id"],
+        }
+        question: dict[str, Value] = {"topic_id": KeyOf(opened), "question": words(facts["subject"]), "max_options": 1}
+        poll = Added("forum_polls_topicpoll", question)
+        texts = [words(facts[name]) for name in ("first", "second")]
         return [
-            Added("forum_conversation_topic", topic | {"type": 0, "status": 0}),
-            Added("forum_conversation_post", {"content": words(facts["text"]), "poster_id": facts["user_id"]}),
-            Added("forum_polls_topicpoll", {"question": words(facts["subject"]), "max_options": 1}),
-            Added("forum_polls_topicpolloption", {"text": words(facts["first"])}),
-            Added("forum_polls_topicpolloption", {"text": words(facts["second"])}),
+            opened,
+            Added("forum_conversation_post", post | {"topic_id": KeyOf(opened)}),
+            poll,
+            *(Added("forum_polls_topicpolloption", {"poll_id": KeyOf(poll), "text": text}) for text in texts),
         ]
 
     def incidental(self, facts: Facts) -> Sequence[Incidental]:

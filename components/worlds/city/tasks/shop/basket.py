@@ -6,10 +6,10 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
-from components.worlds.city.tasks.shop.queries import goods, pick, with_empty_cart
+from components.worlds.city.tasks.shop.queries import goods, in_cart, pick, with_empty_cart
 from components.worlds.city.tasks.shop.steps import ADD, UPDATE, VIEW_CART, find, set_quantity
 from components.worlds.city.tasks.template import Data, Facts, Template, Unsuitable
-from components.worlds.effects import Added, Effect
+from components.worlds.effects import Effect
 from components.worlds.oracle import Step
 
 
@@ -32,7 +32,7 @@ class AddToBasket(Template):
         return {"user": user["username"], "product": article["id"], "title": article["title"]}
 
     def effects(self, facts: Facts) -> Sequence[Effect]:
-        return [Added("basket_line", {"product_id": facts["product"], "quantity": 1})]
+        return [in_cart(facts["product"], 1, facts["user"])]
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return [*find(facts["title"]), ADD]
@@ -59,7 +59,7 @@ class AddSeveral(Template):
         return {"product": article["id"], "title": article["title"], "count": count}
 
     def effects(self, facts: Facts) -> Sequence[Effect]:
-        return [Added("basket_line", {"product_id": facts["product"], "quantity": facts["count"]})]
+        return [in_cart(facts["product"], facts["count"], None)]
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return [*find(facts["title"]), ADD, VIEW_CART, set_quantity(facts["title"], facts["count"]), UPDATE]
@@ -104,8 +104,8 @@ class AddTwoArticles(Template):
     def effects(self, facts: Facts) -> Sequence[Effect]:
         first, second = facts["products"]
         return [
-            Added("basket_line", {"product_id": first, "quantity": facts["first_count"]}),
-            Added("basket_line", {"product_id": second, "quantity": facts["second_count"]}),
+            in_cart(first, facts["first_count"], facts["user"]),
+            in_cart(second, facts["second_count"], facts["user"]),
         ]
 
     def oracle(self, facts: Facts) -> Sequence[Step]:

@@ -7,10 +7,10 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from components.worlds.city.tasks.shop.queries import cart, customers, goods, money, pick, with_empty_cart
+from components.worlds.city.tasks.shop.queries import cart, customers, goods, in_cart, money, pick, with_empty_cart
 from components.worlds.city.tasks.shop.steps import ADD, UPDATE, VIEW_CART, find, set_quantity
 from components.worlds.city.tasks.template import Data, Facts, Row, Template
-from components.worlds.effects import Added, Changed, Effect, Incidental
+from components.worlds.effects import Added, Changed, Effect, Incidental, KeyOf
 from components.worlds.oracle import Step, click, fill
 
 PROCEED = click("link", "Proceed to checkout")
@@ -46,15 +46,16 @@ def _pay(facts: Facts) -> list[Step]:
 def _ordered(facts: Facts, address: dict[str, Any]) -> list[Effect]:
     """The effects of an order of `facts["lines"]`: the order, its lines and address, and the stock that it takes."""
     total = sum(float(line["price"]) * line["quantity"] for line in facts["lines"])
-    effects: list[Effect] = [
-        Added("order_order", {"user_id": facts["id"], "total_incl_tax": money(total), "status": "Pending"}),
-        Added("order_shippingaddress", address),
-        Added("payment_source", {"source_type_id": facts["kind"], "amount_allocated": money(total)}),
-    ]
+    sent_to = Added("order_shippingaddress", address)
+    values = {"user_id": facts["id"], "total_incl_tax": money(total), "status": "Pending"}
+    order = Added("order_order", values | {"shipping_address_id": KeyOf(sent_to)})
+    paid = {"order_id": KeyOf(order), "source_type_id": facts["kind"], "amount_allocated": money(total)}
+    effects: list[Effect] = [order, sent_to, Added("payment_source", paid)]
     for line in facts["lines"]:
         allocated = line["allocated"] + line["quantity"]
+        ordered = {"order_id": KeyOf(order), "product_id": line["product"], "quantity": line["quantity"]}
         effects += [
-            Added("order_line", {"product_id": line["product"], "quantity": line["quantity"]}),
+            Added("order_line", ordered),
             Changed("partner_stockrecord", {"id": line["record"]}, {"num_allocated": allocated}),
         ]
     return effects
@@ -62,16 +63,15 @@ def _ordered(facts: Facts, address: dict[str, Any]) -> list[Effect]:
 
 def _through_cart(facts: Facts) -> list[Effect]:
     """The lines of the cart by which the articles come into the order."""
-    return [
-        Added("basket_line", {"product_id": line["product"], "quantity": line["quantity"]}) for line in facts["lines"]
-    ]
+    return [in_cart(line["product"], line["quantity"], facts["user"], "Submitted") for line in facts["lines"]]
 
 
 def _written_by_shop(facts: Facts) -> list[Incidental]:
     """What the shop writes with an order: the price of each line, and a letter to the customer."""
+    order = Added("order_order", {"user_id": facts["id"]})
     return [
-        Incidental("order_lineprice"),
-        Incidental("order_communicationevent"),
+        Incidental("order_lineprice", {"order_id": KeyOf(order)}),
+        Incidental("order_communicationevent", {"order_id": KeyOf(order)}),
         Incidental("communication_email", {"user_id": facts["id"]}),
     ]
 

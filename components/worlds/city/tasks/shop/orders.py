@@ -11,11 +11,11 @@ from typing import Any
 
 from components.worlds.answers import Answer
 from components.worlds.city.tasks.days import ordinal, the_date
-from components.worlds.city.tasks.shop.queries import goods, money, orders, pick, with_empty_cart
+from components.worlds.city.tasks.shop.queries import goods, in_cart, money, orders, pick, with_empty_cart
 from components.worlds.city.tasks.shop.steps import account, look
 from components.worlds.city.tasks.template import Data, Facts, Row, Template, Unsuitable
 from components.worlds.city.tasks.vocabulary import names, number
-from components.worlds.effects import Added, Effect
+from components.worlds.effects import Effect
 from components.worlds.oracle import Step, click
 
 HISTORY = account("Order history")
@@ -222,10 +222,7 @@ class Reorder(Template):
         }
 
     def effects(self, facts: Facts) -> Sequence[Effect]:
-        return [
-            Added("basket_line", {"product_id": product, "quantity": quantity})
-            for product, _, quantity in facts["lines"]
-        ]
+        return [in_cart(product, quantity, facts["user"]) for product, _, quantity in facts["lines"]]
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return [*_open(facts["number"]), click("button", "Re-order all items")]
@@ -277,7 +274,7 @@ class ReorderLine(Template):
         }
 
     def effects(self, facts: Facts) -> Sequence[Effect]:
-        return [Added("basket_line", {"product_id": facts["product"], "quantity": facts["quantity"]})]
+        return [in_cart(facts["product"], facts["quantity"], facts["user"])]
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return [*_open(facts["number"]), line_button(facts["title"])]

@@ -6,6 +6,7 @@ import random
 from collections.abc import Sequence
 
 from components.worlds.city.tasks.template import Data, Row, Unsuitable
+from components.worlds.effects import Added, Effect
 
 _GOODS = """SELECT p.id, p.title, p.upc, p.rating, c.name AS category, s.id AS record, s.price,
         coalesce(s.num_allocated, 0) AS allocated, s.num_in_stock - coalesce(s.num_allocated, 0) AS free
@@ -65,6 +66,18 @@ def orders(data: Data, user: int | None = None) -> list[Row]:
 def cart(data: Data, user: int) -> list[Row]:
     """The lines of a customer's cart: id, product, title, quantity, basket."""
     return data.rows(_CART, user)
+
+
+def in_cart(product: int, quantity: int, user: str | None, status: str = "Open") -> Effect:
+    """A new line of a cart.
+
+    Args:
+        user: whose cart it is; None is a visitor who is not logged in.
+        status: of the cart in the shop's database. An article that was saved for later is in a cart of the status
+            `Saved`, which the cart's page does not count.
+    """
+    line = {"product_id": product, "quantity": quantity, "cart_owner": user, "cart_status": status}
+    return Added("basket_line", line)
 
 
 def pick(rows: Sequence[Row], rng: random.Random, what: str) -> Row:

@@ -9,7 +9,7 @@ from typing import Any
 from components.worlds.city.tasks.shop.queries import customers, goods, pick
 from components.worlds.city.tasks.shop.steps import account, find
 from components.worlds.city.tasks.template import Data, Facts, Template
-from components.worlds.effects import Added, Effect
+from components.worlds.effects import Added, Effect, KeyOf
 from components.worlds.oracle import Step, choose, click, fill
 
 LISTS = ("Before the season", "For the galley", "Presents", "When the loan is paid", "For the dinghy", "Winter work")
@@ -20,6 +20,12 @@ def _facts(data: Data, rng: random.Random) -> dict[str, Any]:
     user = pick(customers(data), rng, "customer")
     article = pick(goods(data, least=1), rng, "article in stock")
     return {"user": user["username"], "id": user["id"], "product": article["id"], "title": article["title"]}
+
+
+def _wish(facts: Facts, made: Effect) -> Effect:
+    """The article on the list that is made."""
+    values = {"wishlist_id": KeyOf(made), "product_id": facts["product"], "quantity": 1}
+    return Added("wishlists_line", values)
 
 
 class AddToWishList(Template):
@@ -39,10 +45,8 @@ class AddToWishList(Template):
         return _facts(data, rng)
 
     def effects(self, facts: Facts) -> Sequence[Effect]:
-        return [
-            Added("wishlists_wishlist", {"owner_id": facts["id"]}),
-            Added("wishlists_line", {"product_id": facts["product"], "quantity": 1}),
-        ]
+        made = Added("wishlists_wishlist", {"owner_id": facts["id"]})
+        return [made, _wish(facts, made)]
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return [*find(facts["title"]), click("button", "Add to wish list")]
@@ -68,10 +72,9 @@ class NewWishList(Template):
         return {**_facts(data, rng), "list": rng.choice(LISTS)}
 
     def effects(self, facts: Facts) -> Sequence[Effect]:
-        return [
-            Added("wishlists_wishlist", {"owner_id": facts["id"], "name": facts["list"], "visibility": "Public"}),
-            Added("wishlists_line", {"product_id": facts["product"], "quantity": 1}),
-        ]
+        values = {"owner_id": facts["id"], "name": facts["list"], "visibility": "Public"}
+        made = Added("wishlists_wishlist", values)
+        return [made, _wish(facts, made)]
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return [

@@ -7,6 +7,8 @@ A site's package has these names:
 - `SEARCH`: how its models are searched (`search.Searchable`'s arguments, by label).
 - `TEMPLATES`, `STATIC`: further folders, if the site has any.
 - `NOISE_TABLES`, `NOISE_COLUMNS`: what changes by itself and is no effect of an agent (`differences`).
+- `JOINED_COLUMNS`, if a row says too little of itself: by table, columns that an added row is given, each a query on
+  the state afterwards in which the row's own columns can be used (`differences`).
 - modules `urls` (with `urlpatterns`) and `seed` (with `seed()`, which fills an empty database).
 - module `vary`, if its data differ by seed: `vary(rng)` changes the rows of the bound copy (`variation`).
 """

@@ -20,6 +20,7 @@ SETTINGS: dict[str, Any] = {
 }
 SEARCH: dict[str, dict[str, Any]] = {}
 NOISE_TABLES = ("django_session",)
+JOINED_COLUMNS = {"helpdesk_followup": {"author": "SELECT username FROM auth_user WHERE auth_user.id = user_id"}}
 NOISE_COLUMNS: dict[str, tuple[str, ...]] = {
     "auth_user": ("last_login",),
     "helpdesk_ticket": ("modified",),

@@ -91,6 +91,13 @@ NOISE_TABLES = (
     "thumbnail_kvstore",
     "basket_basket",  # made when a page is read; what is in it are rows of basket_line
 )
+JOINED_COLUMNS = {
+    "basket_line": {
+        "cart_status": "SELECT status FROM basket_basket WHERE id = basket_id",
+        "cart_owner": "SELECT username FROM basket_basket JOIN auth_user ON auth_user.id = owner_id WHERE"
+        " basket_basket.id = basket_id",
+    }
+}
 NOISE_COLUMNS: dict[str, tuple[str, ...]] = {
     "auth_user": ("last_login",),
     "catalogue_category": ("path",),  # it changes for those behind a new one
