@@ -6,6 +6,7 @@ propose     rubrics for tasks that have none
 decompose   the smaller tasks that rubrics contain
 split       a test set of websites that are never trained on
 build       propose, decompose and split
+paraphrase  the same tasks in other words
 """
 
 from __future__ import annotations
@@ -24,13 +25,15 @@ STEPS = {
     "decompose": "the smaller tasks that rubrics contain, worded by the recipe's model; writes tasks.jsonl",
     "split": "one test task from each of some websites, which leave training; writes train.jsonl and test.jsonl",
     "build": "propose, decompose and split, one after the other",
+    "paraphrase": "each task, and the same in other words with its facts, by the recipe's model; writes tasks.jsonl",
 }
 
 
 def add(commands: Subparsers) -> None:
     """Register `tasks` with its subcommands."""
     tasks = commands.add_parser(
-        "tasks", help="task sets: sources, checksums, differences; rubrics, smaller tasks and a test set, by a model"
+        "tasks",
+        help="task sets: sources, checksums, differences; by a model rubrics, smaller tasks, other words, a test set",
     ).add_subparsers(required=True, metavar="COMMAND")
 
     parser = tasks.add_parser("diff", help="what changed between two versions of a set, by task and field")

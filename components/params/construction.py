@@ -21,6 +21,8 @@ class ConstructionParams(Section):
     """Answers of the model to one question. The next question contains the error in the last answer."""
     max_subtasks: int | None = Field(default=64, gt=0)
     """Maximum number of subtasks of one task, a seeded sample; null takes all, as the paper does."""
+    wordings: int = Field(default=1, gt=0, le=20)
+    """Other wordings of each task (`waymark tasks paraphrase`)."""
     test_websites: int = Field(default=1167, gt=0)
     """Websites of the held-out test set, with one task each."""
 

@@ -1,9 +1,10 @@
-"""Builds task files from task files (`waymark tasks propose | decompose | split | build`; WebGym, section 3).
+"""Builds task files from task files (WebGym, section 3).
 
-`propose` adds rubrics to tasks that have none, `decompose` adds the smaller tasks that rubrics contain, `split` draws a
-test set of websites that are never trained on, `build` does all three. The result is JSONL in this project's own
-schema, which `tasks.files` of a recipe reads. Rejected tasks go to `rejected.csv` beside it, and `built.json` records
-the model, the seed, the cost and the counts.
+The commands are `waymark tasks propose | decompose | split | build | paraphrase`: `propose` adds rubrics to tasks that
+have none, `decompose` adds the smaller tasks that rubrics contain, `split` draws a test set of websites that are never
+trained on, `build` does all three, and `paraphrase` adds the tasks in other words. The result is JSONL in this
+project's own schema, which `tasks.files` of a recipe reads. Rejected tasks go to `rejected.csv` beside it, and
+`built.json` records the model, the seed, the cost and the counts.
 """
 
 from __future__ import annotations
@@ -18,13 +19,21 @@ from components.endpoint import ANSWERS, Endpoint, RequestRefused
 from components.params import ConstructionParams, Params
 from components.records import Rejection, Task
 from components.store import digest, state_dir, write_json
-from components.tasks.construction import Advance, Origins, add_rubrics, decompose, level_counts, write_tasks
+from components.tasks.construction import (
+    Advance,
+    Origins,
+    add_rubrics,
+    decompose,
+    level_counts,
+    paraphrase,
+    write_tasks,
+)
 from components.tasks.proposal import Answer, Ask, Unusable
 from components.tasks.rejections import require_few_rejected, write_rejections_csv
 from components.tasks.sources import load_files
 from components.tasks.split import split_by_website
 
-Step = Literal["propose", "decompose", "split", "build"]
+Step = Literal["propose", "decompose", "split", "build", "paraphrase"]
 ShowProgress = Callable[[str], AbstractContextManager[Advance]]
 """Opens a progress display under a title; the value is called with the number of answers and their total."""
 
@@ -143,6 +152,9 @@ class _Builder:
                         tasks, self.origins, ask, self.construction, self.seed, advance
                     )
                 rejections, usd = [*rejections, *refused], usd + cost
+            if step == "paraphrase":
+                with self.show_progress("other wordings") as advance:
+                    tasks, rejections, usd = await paraphrase(tasks, self.origins, ask, self.construction, advance)
         return tasks, rejections, usd
 
     @contextlib.asynccontextmanager

@@ -83,7 +83,8 @@ def require_sets(files: Iterable[TaskFile]) -> None:
         fix = f"`dvc update {pointer}` downloads it" if pointer.exists() else "copy it there"
         raise MissingSet(
             f"{missing} of tasks.files is missing, so training tasks cannot be compared with its tasks: {fix}, or "
-            "remove the entry. A file that is only trained on may be missing if its entry has `split: train` or `split: rl`"
+            "remove the entry. A file that is only trained on may be missing if its entry has `split: train` or "
+            "`split: rl`"
         )
 
 

@@ -21,6 +21,7 @@ from components.store import publish
 from components.tasks.decomposition import Subset, decomposed, subsets
 from components.tasks.difficulty import LEVELS, difficulty_of, level_of
 from components.tasks.filters import normalise
+from components.tasks.paraphrase import other_wordings, paraphrased
 from components.tasks.proposal import Ask, Unusable, propose_rubric, propose_task
 from components.tasks.sources import Origin, raw_of
 
@@ -110,6 +111,29 @@ async def decompose(
     return Constructed([member for task in tasks for member in (task, *children[task.task_id])], rejections, usd)
 
 
+async def paraphrase(
+    tasks: Sequence[Task], origins: Origins, ask: Ask, params: ConstructionParams, advance: Advance
+) -> Constructed:
+    """The tasks, each followed by itself in other words; the arguments are those of `add_rubrics`.
+
+    A task without usable wordings stays, and a rejection says why it has none.
+    """
+
+    async def answer(task: Task) -> tuple[list[str], float]:
+        return await other_wordings(task, params.wordings, ask, params.max_tries)
+
+    answers, usd = await _answers(tasks, answer, params.endpoint.max_in_flight, advance)
+    kept: list[Task] = []
+    rejections: list[Rejection] = []
+    for task, wordings in zip(tasks, answers, strict=True):
+        kept.append(task)
+        if isinstance(wordings, Unusable):
+            rejections.append(_rejection(task, origins, f"other wordings: {wordings}", "intent"))
+        else:
+            kept += paraphrased(task, wordings)
+    return Constructed(kept, rejections, usd)
+
+
 def write_tasks(path: Path, tasks: Iterable[Task]) -> None:
     """Write tasks as JSONL in the schema of `Task`, which `load_files` reads; published by rename."""
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -154,6 +178,6 @@ async def _answers(
     return [results[index] for index in range(len(questions))], spent
 
 
-def _rejection(task: Task, origins: Origins, reason: str) -> Rejection:
+def _rejection(task: Task, origins: Origins, reason: str, field: str = "rubric") -> Rejection:
     file, row, line = origins.get(task.task_id, Origin(task.source, 0))
-    return Rejection(file=file, row=row, line=line, field="rubric", reason=reason, raw=raw_of(task.model_dump()))
+    return Rejection(file=file, row=row, line=line, field=field, reason=reason, raw=raw_of(task.model_dump()))

@@ -144,7 +144,7 @@ async def propose_rubric(task: Task, ask: Ask, max_tries: int) -> tuple[list[Fac
             seen.add(normalise(fact.fact))
 
     shown = {"task": task.intent, "website": task.website}
-    rubric, usd = await _ask_until(ask, RUBRIC, shown, _Rubric, check, max_tries)
+    rubric, usd = await ask_until(ask, RUBRIC, shown, _Rubric, check, max_tries)
     groups = [
         FactGroup(id=f"G{number}", description=group.description, facts=[fact.fact for fact in group.facts])
         for number, group in enumerate(rubric.groups, start=1)
@@ -177,11 +177,11 @@ async def propose_task(parent: Task, groups: Sequence[FactGroup], ask: Ask, max_
         "keep": [group.model_dump() for group in groups],
         "leave out": [group.model_dump() for group in parent.rubric if group.id not in kept],
     }
-    proposed, usd = await _ask_until(ask, TASK, shown, _Task, check, max_tries)
+    proposed, usd = await ask_until(ask, TASK, shown, _Task, check, max_tries)
     return proposed.task, usd
 
 
-async def _ask_until(
+async def ask_until(
     ask: Ask, system: str, shown: dict, kind: type[R], check: Callable[[R], None], max_tries: int
 ) -> tuple[R, float]:
     """Ask until an answer is usable; the error of the last answer is part of the next question."""

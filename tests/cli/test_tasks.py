@@ -1,4 +1,4 @@
-"""`waymark tasks propose | decompose | split | build`, against a real HTTP server that stands for the model."""
+"""`waymark tasks propose | decompose | split | build | paraphrase`, with a real HTTP server that stands for the model."""
 
 from __future__ import annotations
 
@@ -25,6 +25,8 @@ CONCERT = [
 def reply(asked: dict) -> str:
     """Rubrics of two groups, the first with three facts, and tasks that name the groups they keep."""
     shown, _ = json.JSONDecoder().raw_decode(asked["messages"][-1]["content"])
+    if "wordings" in shown:
+        return json.dumps({"wordings": [f"I want this: {shown['task']}", f"Please, {shown['task']}"]})
     if "keep" in shown:
         names = {group["id"]: group["description"] for group in shown["keep"]}
         return json.dumps({"task": f"Tell about {' and '.join(names.values())}.", "quotes": names})
@@ -71,6 +73,19 @@ def concert(site: str) -> Task:
 
 def waymark(*arguments: str) -> int:
     return main.main(["tasks", *arguments])
+
+
+def test_tasks_in_other_words_follow_the_tasks_and_are_paid_for_once(
+    server: Server, capsys: pytest.CaptureFixture
+) -> None:
+    recipe(server, wordings=2)
+    for _ in range(2):
+        assert waymark("paraphrase", "plain.jsonl", "--out", "new") == 0
+    tasks = load_files(["new/tasks.jsonl"]).tasks
+    assert [task.task_id for task in tasks[:4]] == ["a0", "a0~1", "a0~2", "a1"]
+    assert tasks[2].intent == "Please, find a number 0 now"
+    assert len(server.asked) == 6, "one question for each task, and none in the second run"
+    assert "new/tasks.jsonl: 18 tasks, 0 of them decomposed, on 3 websites" in capsys.readouterr().out
 
 
 def test_a_file_of_fact_groups_becomes_tasks_that_the_loader_reads(
