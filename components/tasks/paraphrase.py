@@ -59,12 +59,12 @@ async def other_wordings(task: Task, count: int, ask: Ask, max_tries: int) -> tu
     def check(answer: _Wordings) -> None:
         if len(answer.wordings) != count:
             raise ValueError(f"wordings: there are {len(answer.wordings)} and not {count}")
-        said = {normalise(task.intent)}
+        earlier = {normalise(task.intent)}
         for wording in answer.wordings:
             require_same_facts(task.intent, wording, keep)
-            if normalise(wording) in said:
+            if normalise(wording) in earlier:
                 raise ValueError(f"{wording!r} is the task, or another wording, again")
-            said.add(normalise(wording))
+            earlier.add(normalise(wording))
 
     shown = {"task": task.intent, "wordings": count, "keep": keep}
     answer, usd = await ask_until(ask, PARAPHRASE, shown, _Wordings, check, max_tries)
@@ -105,8 +105,8 @@ def require_same_facts(intent: str, wording: str, facts: Sequence[str]) -> None:
         "address": _ADDRESS.findall(unquoted),
         "number": _NUMBER.findall(unquoted),
     }
-    for what, said in texts.items():
-        if new := [text for text in (text.rstrip(".?!") for text in said) if not _has(intent, text)]:
+    for what, passages in texts.items():
+        if new := [text for text in (text.rstrip(".?!") for text in passages) if not _has(intent, text)]:
             raise ValueError(f"{wording!r} has a new {what}, {new[0]!r}")
     if _LIMIT.search(_QUOTED.sub(" ", intent)) and not _LIMIT.search(unquoted):
         raise ValueError(f"{wording!r} rules nothing out, and the task does ({_LIMIT.findall(intent)[0]!r})")

@@ -1,4 +1,4 @@
-"""`waymark tasks propose | decompose | split | build | paraphrase`, with a real HTTP server that stands for the model."""
+"""`waymark tasks propose | decompose | split | build | paraphrase`, with an HTTP server that stands for the model."""
 
 from __future__ import annotations
 
