@@ -7,12 +7,14 @@ measured one with its denominators, and all that is missing for a run.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, model_validator
 
+from components.benchmarks.claimed_settings import RECORDED_KEYS, deviation
 from components.benchmarks.results import FOLDER, BenchmarkResult, Progress
 from components.benchmarks.spec import Benchmark, BenchmarkError, load_benchmark, load_named
 from components.params import NoEffect, Section
@@ -22,15 +24,7 @@ from components.reports.published import PublishedRow
 from components.statistics import Interval
 
 RECIPES = Path("recipes/reproductions")
-RECORDED_KEYS = (
-    "agent.protocol",
-    "agent.prompt",
-    "agent.max_context_tokens",
-    "browser.viewport",
-    "browser.scroll_bars",
-    "model.think_prefix",
-)
-"""Keys of the harness that the settings of a result have under their last names."""
+COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
 class Reproduction(Section):
@@ -45,7 +39,7 @@ class Reproduction(Section):
     checkpoint: str
     """The name on the Hugging Face hub."""
     revision: str | None
-    """Its commit; None: the authors name none."""
+    """Its commit, 40 hexadecimal digits; None: the authors name none, and the checkpoint is not pinned."""
     recipe: str
     """The recipe whose harness the model was trained and evaluated with."""
     harness: dict[str, Any]
@@ -53,6 +47,20 @@ class Reproduction(Section):
     benchmarks: list[str] = Field(min_length=1)
     open: list[str] = Field(default_factory=list)
     """What the publication leaves open, in words."""
+
+    @model_validator(mode="after")
+    def _require_what_can_be_compared(self) -> Reproduction:
+        if self.revision is not None and not COMMIT.fullmatch(self.revision):
+            raise ValueError(
+                f"revision {self.revision!r} is no commit and may change: give the 40 digits of one on "
+                f"https://huggingface.co/{self.checkpoint}/commits/main, or null"
+            )
+        if unrecorded := [key for key in self.harness if key not in RECORDED_KEYS]:
+            raise ValueError(
+                f"harness has {', '.join(unrecorded)}, which results do not record, so none would count: leave it out; "
+                f"they record {', '.join(RECORDED_KEYS)}"
+            )
+        return self
 
     def claims(self) -> PublishedRow:
         """The paper's row.
@@ -112,6 +120,8 @@ class Comparison(Record):
     source: str
     checkpoint: str
     revision: str | None
+    unpinned: str | None = None
+    """That no commit is pinned, and how to pin one."""
     missing: list[str]
     """What is missing for every benchmark."""
     open: list[str]
@@ -178,7 +188,7 @@ def _compared(
     row: PublishedRow,
     missing: list[str],
     result: BenchmarkResult | None,
-    harness: Mapping[str, Any],
+    harness: dict[str, Any],
 ) -> ComparedBenchmark:
     official = benchmark.decoding["official"]
     compared = ComparedBenchmark(
@@ -193,12 +203,9 @@ def _compared(
     )
     if result is None:
         return compared
-    if other := _other_harness(result, harness):
-        problem = f"{other}: run `waymark reproduce` with --run again"
-        return compared.model_copy(update={"status": "of another harness", "problem": problem})
-    if other := _other_judge(result, benchmark):
-        problem = f"{other}: run `waymark reproduce` with --run again"
-        return compared.model_copy(update={"status": "of another judge", "problem": problem})
+    if (other := deviation(result, benchmark, harness)) is not None:
+        problem = f"{other.problem}: run `waymark reproduce` with --run again"
+        return compared.model_copy(update={"status": other.status, "problem": problem})
     summary = result.summary
     return compared.model_copy(
         update={
@@ -214,34 +221,11 @@ def _compared(
     )
 
 
-def _other_harness(result: BenchmarkResult, harness: Mapping[str, Any]) -> str:
-    """In what a result's harness differs from the one that is pinned; empty if in nothing that the result records.
-    Results of earlier versions record less."""
-    settings = result.settings
-    recorded = {
-        **{key: settings.get(key.rpartition(".")[2]) for key in RECORDED_KEYS},
-        **{f"agent.{key}": value for key, value in settings.get("context", {}).items()},
-        **{f"observation.{key}": value for key, value in settings.get("observation", {}).items()},
-    }
-    others = {key: recorded[key] for key in harness if recorded.get(key) not in (None, harness[key])}
-    return ", ".join(f"{key} is {value!r} and not {harness[key]!r}" for key, value in others.items())
-
-
-def _other_judge(result: BenchmarkResult, benchmark: Benchmark) -> str:
-    """In what a result was judged otherwise than the claim; empty if in nothing that the result records."""
-    claimed = {"judge": benchmark.judge, "max_steps": benchmark.max_steps, "judge_model": benchmark.judge_model}
-    recorded = {"judge": result.judge} | {key: result.settings.get(key) for key in ("max_steps", "judge_model")}
-    others = {
-        key: value for key, value in claimed.items() if None not in (value, recorded[key]) and recorded[key] != value
-    }
-    return ", ".join(f"{key} is {recorded[key]!r} and not {value!r}" for key, value in others.items())
-
-
 def _result(
-    benchmark: Benchmark, model_key: str, folder: Path, limit: int | None, harness: Mapping[str, Any]
+    benchmark: Benchmark, model_key: str, folder: Path, limit: int | None, harness: dict[str, Any]
 ) -> BenchmarkResult | None:
-    """The result of a run on this revision of the benchmark, of those with a limit first; None if there is none. One of
-    another harness or judge is taken only if there is no other.
+    """The result of a run on this revision of the benchmark, of those with a limit first; None if there is none. One
+    with another harness, decoding, step budget or judge, or with unrecorded ones, is taken only if there is no other.
 
     Raises:
         BenchmarkError: a file is no result.
@@ -260,7 +244,7 @@ def _result(
             raise BenchmarkError(f"{path} is no result of a benchmark run; run `waymark evaluate` again") from error
         if result.version != benchmark.identity:
             continue
-        if not _other_harness(result, harness) and not _other_judge(result, benchmark):
+        if deviation(result, benchmark, harness) is None:
             return result
         others.append(result)
     return others[0] if others else None

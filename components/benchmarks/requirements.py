@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from components.benchmarks.checkpoints import absence
 from components.benchmarks.judging import require_judge
 from components.benchmarks.reproduction import Reproduction
 from components.benchmarks.spec import Benchmark, BenchmarkError, file_tasks
@@ -27,7 +28,7 @@ def missing_everywhere(reproduction: Reproduction, params: Params, checkpoint: P
 
     Args:
         params: the recipe in use.
-        checkpoint: the folder of the checkpoint; None if it is not here.
+        checkpoint: the folder of the checkpoint (`find_checkpoint`); None if it is not here.
     """
     lines = []
     values = params.model_dump(mode="json")
@@ -37,11 +38,7 @@ def missing_everywhere(reproduction: Reproduction, params: Params, checkpoint: P
         named = ", ".join(f"{key} is {value!r} and not {reproduction.harness[key]!r}" for key, value in others.items())
         lines.append(f"the recipe in use has another harness ({named}): `waymark use {reproduction.recipe}`")
     if checkpoint is None:
-        revision = f" --revision {reproduction.revision}" if reproduction.revision else ""
-        lines.append(
-            f"the checkpoint is not here: `hf download {reproduction.checkpoint}{revision}`, or name its folder with "
-            "--checkpoint"
-        )
+        lines.append(absence(reproduction))
     vllm, listed = params.inference.vllm, len(gpus())
     starts_servers = params.inference.engine == "vllm" and not vllm.urls
     if params.model.device == "cuda" and not listed:
@@ -76,17 +73,6 @@ def missing_for(benchmark: Benchmark, params: Params, files: Path) -> list[str]:
     if benchmark.reach.allowed_hosts == ["*"]:
         lines += _web(benchmark, tasks)
     return lines
-
-
-def cached_checkpoint(name: str, revision: str | None) -> Path | None:
-    """The folder of a checkpoint in the cache of the Hugging Face hub; None if it was not downloaded."""
-    from huggingface_hub import try_to_load_from_cache
-
-    config = try_to_load_from_cache(name, "config.json", revision=revision)
-    if not isinstance(config, str):
-        return None
-    folder = Path(config).parent
-    return folder if list(folder.glob("*.safetensors")) else None
 
 
 def _judge(benchmark: Benchmark, params: Params) -> list[str]:

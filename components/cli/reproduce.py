@@ -43,15 +43,13 @@ def add(commands: Subparsers) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print the comparison, after the runs that --run asks for; returns the exit status."""
+    from components.benchmarks.checkpoints import find_checkpoint
     from components.benchmarks.reproduction import load_reproduction
-    from components.benchmarks.requirements import cached_checkpoint
     from components.params import load
 
     try:
         reproduction = load_reproduction(options.name)
-        if options.checkpoint is not None and not (options.checkpoint / "config.json").exists():
-            return fail(f"--checkpoint {options.checkpoint} has no config.json: name the folder of the model")
-        checkpoint = options.checkpoint or cached_checkpoint(reproduction.checkpoint, reproduction.revision)
+        checkpoint = find_checkpoint(reproduction, options.checkpoint)
         params = load()
         comparison = _compare(reproduction, options, params, checkpoint)
         if options.evaluate and checkpoint is not None and _evaluate(reproduction, comparison, options, checkpoint):
@@ -66,6 +64,8 @@ def as_text(comparison: Comparison) -> str:
     """The comparison for the terminal."""
     revision = f" at {comparison.revision[:12]}" if comparison.revision else ""
     lines = [f"{comparison.title} ({comparison.source}), checkpoint {comparison.checkpoint}{revision}"]
+    if comparison.unpinned is not None:
+        lines.append(comparison.unpinned)
     for line in comparison.benchmarks:
         lines += ["", *_benchmark_lines(line)]
     if comparison.missing:
@@ -104,6 +104,7 @@ def _benchmark_lines(line: ComparedBenchmark) -> list[str]:
 def _compare(
     reproduction: Reproduction, options: argparse.Namespace, params: Params, checkpoint: Path | None
 ) -> Comparison:
+    from components.benchmarks.checkpoints import unpinned
     from components.benchmarks.reproduction import compare_with_claims
     from components.benchmarks.requirements import missing_everywhere, missing_for
     from components.benchmarks.spec import FILES, load_benchmark
@@ -113,7 +114,8 @@ def _compare(
     benchmarks = [load_benchmark(name) for name in reproduction.benchmarks]
     lacking = {benchmark.name: missing_for(benchmark, params, options.files or FILES) for benchmark in benchmarks}
     everywhere = missing_everywhere(reproduction, params, checkpoint)
-    return compare_with_claims(reproduction, everywhere, lacking, key, limit=options.limit)
+    comparison = compare_with_claims(reproduction, everywhere, lacking, key, limit=options.limit)
+    return comparison.model_copy(update={"unpinned": unpinned(reproduction, checkpoint)})
 
 
 def _evaluate(

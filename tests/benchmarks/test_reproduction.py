@@ -6,14 +6,17 @@ import json
 import os
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
+from components.benchmarks.claimed_settings import RECORDED_KEYS, deviation
 from components.benchmarks.options import Options
-from components.benchmarks.reproduction import Reproduction, _other_harness, compare_with_claims, load_reproduction
-from components.benchmarks.requirements import cached_checkpoint, missing_everywhere, missing_for
+from components.benchmarks.reproduction import Reproduction, compare_with_claims, load_reproduction
+from components.benchmarks.requirements import missing_everywhere, missing_for
 from components.benchmarks.result_assembly import _settings
 from components.benchmarks.results import BenchmarkResult, write_result
 from components.benchmarks.spec import BenchmarkError, load_benchmark
@@ -29,12 +32,27 @@ ROOT = Path(__file__).parents[2]
 SHIPPED = sorted(path.stem for path in (ROOT / "recipes/reproductions").glob("*.yaml"))
 
 
+@cache
+def settings_of(recipe: str) -> dict[str, Any]:
+    """The settings that a result on DeepShop records with a recipe, judged by the model of the claim."""
+    benchmark = load_benchmark("deepshop")
+    params = benchmark.over(load(ROOT / f"recipes/{recipe}.yaml"))
+    return json.loads(json.dumps(_settings(params, benchmark, Options(model="x")))) | {
+        "judge_model": benchmark.judge_model
+    }
+
+
 def on_deepshop(**changes: object) -> BenchmarkResult:
     """A result on DeepShop as its recipe measures."""
-    benchmark = load_benchmark("deepshop")
-    settings = {"decoding": "official", "max_steps": benchmark.max_steps, "judge_model": benchmark.judge_model}
+    benchmark, settings = load_benchmark("deepshop"), settings_of("openwebrl-4b")
     measured = {"benchmark": "deepshop", "version": benchmark.identity, "judge": benchmark.judge, "settings": settings}
     return a_result(**measured | changes)
+
+
+def with_settings(result: BenchmarkResult, **changes: object) -> BenchmarkResult:
+    """The result with other settings; None leaves one out, as an earlier version did."""
+    settings = {key: value for key, value in (result.settings | changes).items() if value is not None}
+    return result.model_copy(update={"settings": settings | {"limit": changes.get("limit")}})
 
 
 @pytest.mark.parametrize("name", SHIPPED)
@@ -74,7 +92,6 @@ def test_a_pinned_revision_is_asked_for() -> None:
     reproduction = load_reproduction("openwebrl-4b-sft")
     lines = missing_everywhere(reproduction, load(ROOT / "recipes/openwebrl-4b.yaml"), None)
     assert any("--revision 15e777db2ddba2e0e82080ebccd3ad8d215b7f0a" in line for line in lines)
-    assert cached_checkpoint("no-such/model", None) is None
 
 
 def test_another_judge_and_its_missing_key_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -132,7 +149,7 @@ def test_results_on_another_revision_or_by_another_model_do_not_count(tmp_path: 
 def test_a_result_of_another_harness_is_named_and_does_not_count(tmp_path: Path) -> None:
     result = on_deepshop()
     context = {"feedback": False, "reasoning_history": True, "repeat_task": False}
-    write_result(result.model_copy(update={"settings": result.settings | {"context": context}}), tmp_path)
+    write_result(with_settings(result, context=context), tmp_path)
     [line] = compare_with_claims(a_reproduction(), [], {}, "abc123", tmp_path).benchmarks
     assert (line.reproduced, line.status, line.is_reproduced) == (None, "of another harness", None)
     assert line.problem == "agent.feedback is False and not True: run `waymark reproduce` with --run again"
@@ -141,17 +158,51 @@ def test_a_result_of_another_harness_is_named_and_does_not_count(tmp_path: Path)
 @pytest.mark.parametrize("name", SHIPPED)
 def test_a_result_records_the_harness_that_a_reproduction_pins(tmp_path: Path, name: str) -> None:
     reproduction, benchmark = load_reproduction(name), load_benchmark("deepshop")
-    params = load(ROOT / f"recipes/{reproduction.recipe}.yaml")
-    settings = _settings(params, benchmark, Options(model="x"))
-    result = on_deepshop(settings=settings | {"judge_model": benchmark.judge_model})
-    assert _other_harness(result, reproduction.harness) == ""
+    result = on_deepshop(settings=settings_of(reproduction.recipe))
+    assert deviation(result, benchmark, reproduction.harness) is None
     for key in reproduction.harness:
-        assert _other_harness(result, reproduction.harness | {key: "another"}).startswith(f"{key} is "), key
+        other = deviation(result, benchmark, reproduction.harness | {key: "another"})
+        assert other is not None
+        assert other.problem.startswith(f"{key} is "), key
+
+
+@pytest.mark.parametrize(
+    ("key", "status", "named"),
+    [
+        ("context", "harness", "agent.repeat_task, agent.feedback, agent.reasoning_history"),
+        ("observation", "harness", "observation.text, observation.screenshots"),
+        ("scroll_bars", "harness", "browser.scroll_bars"),
+        ("sampling", "decoding or step budget", "sampling.temperature, sampling.top_p, sampling.top_k"),
+        ("max_steps", "decoding or step budget", "max_steps"),
+        ("judge_model", "judge", "judge_model"),
+    ],
+)
+def test_a_setting_that_is_not_recorded_is_not_the_same(tmp_path: Path, key: str, status: str, named: str) -> None:
+    result = with_settings(on_deepshop(), **{key: None})
+    write_result(result.model_copy(update={"status": "complete", "problem": None}), tmp_path)
+    [line] = compare_with_claims(a_reproduction(), [], {}, "abc123", tmp_path).benchmarks
+    assert (line.reproduced, line.status, line.is_reproduced) == (None, f"of an unrecorded {status}", None)
+    assert line.problem == f"not recorded: {named}: run `waymark reproduce` with --run again"
+
+
+def test_what_differs_is_said_before_what_is_not_recorded(tmp_path: Path) -> None:
+    write_result(with_settings(on_deepshop(), viewport=None, judge_model="tiny"), tmp_path)
+    [line] = compare_with_claims(a_reproduction(), [], {}, "abc123", tmp_path).benchmarks
+    assert line.status == "of another judge"
+    assert line.problem is not None
+    assert line.problem.startswith("judge_model is 'tiny' and not 'gpt-4o'; not recorded: browser.viewport: run")
+
+
+@pytest.mark.parametrize("key", ["browser.concurrency", "agent.fedback"])
+def test_a_pin_that_no_result_records_is_refused(key: str) -> None:
+    with pytest.raises(ValueError, match=rf"harness has {key}, which results do not record"):
+        a_reproduction(harness={key: 1})
+    assert set(load_reproduction("openwebrl-4b").harness) <= set(RECORDED_KEYS)
 
 
 def test_a_partial_result_counts_before_one_of_another_harness(tmp_path: Path) -> None:
     result = on_deepshop()
-    other = result.model_copy(update={"settings": result.settings | {"think_prefix": False}})
+    other = with_settings(result, think_prefix=False)
     write_result(other.model_copy(update={"status": "complete", "problem": None}), tmp_path)
     [line] = compare_with_claims(a_reproduction(), [], {}, "abc123", tmp_path).benchmarks
     assert (line.status, line.reproduced) == ("of another harness", None)
@@ -162,8 +213,8 @@ def test_a_partial_result_counts_before_one_of_another_harness(tmp_path: Path) -
 
 def test_a_limited_partial_result_counts_before_one_of_another_harness(tmp_path: Path) -> None:
     result = on_deepshop()
-    result = result.model_copy(update={"settings": result.settings | {"limit": 4}})
-    other = result.model_copy(update={"settings": result.settings | {"think_prefix": False}})
+    result = with_settings(result, limit=4)
+    other = with_settings(result, limit=4, think_prefix=False)
     write_result(other.model_copy(update={"status": "complete", "problem": None}), tmp_path)
     assert ".limit-4.partial." in write_result(result, tmp_path).name
     [line] = compare_with_claims(a_reproduction(), [], {}, "abc123", tmp_path, 4).benchmarks
@@ -178,19 +229,39 @@ def test_gpus_that_a_machine_lacks_are_named(monkeypatch: pytest.MonkeyPatch, li
 
 
 @pytest.mark.parametrize(
-    ("changes", "why"),
+    ("changes", "settings", "status", "why"),
     [
-        ({"judge": "rules"}, "judge is 'rules' and not "),
-        ({"settings": {"decoding": "official", "max_steps": 5}}, "max_steps is 5 and not "),
-        ({"settings": {"decoding": "official", "judge_model": "tiny"}}, "judge_model is 'tiny' and not "),
+        ({"judge": "rules"}, {}, "judge", "judge is 'rules' and not "),
+        ({}, {"judge_model": "tiny"}, "judge", "judge_model is 'tiny' and not "),
+        ({}, {"max_steps": 5}, "decoding or step budget", "max_steps is 5 and not "),
+        ({}, {"sampling": {"temperature": 0.5, "top_p": 1.0, "top_k": 0}}, "decoding or step budget", "sampling.temp"),
     ],
 )
-def test_a_result_of_another_judge_does_not_count(tmp_path: Path, changes: dict[str, object], why: str) -> None:
-    write_result(on_deepshop(**changes), tmp_path)
+def test_a_result_of_another_judge_or_decoding_does_not_count(
+    tmp_path: Path, changes: dict[str, object], settings: dict[str, object], status: str, why: str
+) -> None:
+    write_result(with_settings(on_deepshop(**changes), **settings), tmp_path)
     [line] = compare_with_claims(a_reproduction(), [], {}, "abc123", tmp_path).benchmarks
-    assert (line.reproduced, line.status, line.is_reproduced) == (None, "of another judge", None)
+    assert (line.reproduced, line.status, line.is_reproduced) == (None, f"of another {status}", None)
     assert line.problem is not None
     assert line.problem.startswith(why)
+
+
+def test_a_protocol_without_its_model_is_another_judge_and_rules_are_not() -> None:
+    result, benchmark = on_deepshop(), load_benchmark("deepshop")
+    without = result.model_copy(update={"settings": result.settings | {"judge_model": None}})
+    other = deviation(without, benchmark, {})
+    assert other is not None
+    assert other.status == "of another judge"
+    by_rules = benchmark.model_copy(update={"judge": "rules"})
+    without = without.model_copy(update={"judge": "rules"})
+    assert deviation(without, by_rules, {}) is None, "rules leave undecided what only a model can decide"
+    unrecorded = without.model_copy(
+        update={"settings": {key: result.settings[key] for key in ("sampling", "max_steps")}}
+    )
+    other = deviation(unrecorded, by_rules, {})
+    assert other is not None
+    assert other.problem == "not recorded: judge_model"
 
 
 def test_a_row_that_the_paper_does_not_have_is_refused() -> None:
@@ -202,11 +273,6 @@ def test_a_row_that_the_paper_does_not_have_is_refused() -> None:
 def test_an_unknown_name_is_refused_with_those_that_exist(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["reproduce", "openwebrl-5b"]) == 1
     assert "name one of openwebrl-4b, openwebrl-4b-sft" in capsys.readouterr().err
-
-
-def test_a_folder_without_a_model_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["reproduce", "openwebrl-4b", "--checkpoint", str(tmp_path)]) == 1
-    assert "has no config.json" in capsys.readouterr().err
 
 
 def test_the_command_prints_what_is_missing_and_ends_with_3(
@@ -256,7 +322,7 @@ def test_a_checkpoint_that_is_here_is_evaluated_and_compared(tmp_path: Path) -> 
         after = subprocess.run(
             [*command, "--run"], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300
         )
-        assert after.returncode == 0, after.stderr
+        assert after.returncode == 0, after.stdout + after.stderr
         [line] = json.loads(after.stdout[after.stdout.index("{\n") :])["benchmarks"]
         assert (line["status"], line["n"], line["progress"]["done"]) == ("complete", 3, 3)
         assert line["claimed"] is None

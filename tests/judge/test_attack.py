@@ -1,4 +1,4 @@
-"""`waymark judge attack`: answers that know nothing, against rules of every kind."""
+"""`waymark judge attack`: answers that know nothing, against rules of every kind. Real tasks: `test_attack_worlds`."""
 
 from __future__ import annotations
 
@@ -22,23 +22,6 @@ from tests.samples import a_task
 def wins(tasks) -> dict[str, int]:
     """The wins of each attack on tasks that can be done."""
     return {result.attack: result.wins - result.unachievable for result in attack_rules(tasks).results}
-
-
-@pytest.mark.parametrize(
-    "evaluator",
-    [
-        {"type": "site_reward"},
-        {"type": "site_reward", "instance": "shop/reorder"},
-        {"type": "qa", "answers": ["Mark Twain", "Samuel Clemens"]},
-        {"type": "qa", "answers": ["17"]},
-    ],
-    ids=["miniwob", "city", "encyclopaedia", "encyclopaedia, a number"],
-)
-def test_no_attack_wins_a_task_of_our_own_worlds(evaluator):
-    others = [a_task(n, task_id=f"t{n}", evaluator={"type": "qa", "answers": [f"Town {n}"]}) for n in range(20)]
-    found = wins([*others, a_task(99, task_id="t", evaluator=evaluator, intent="Who wrote it? Answer in a word.")])
-    assert len(found) == 9
-    assert set(found.values()) == {0}
 
 
 def replies(count: int) -> Task:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -11,9 +12,9 @@ from components.judge import rules_verdict
 from components.judge.rules import probes_of
 from components.judge.rules.conditions import MeansSame, Unachievable
 from components.records import Outcome
-from tests.judge.webarena_episodes import FILES, OURS, PUBLISHED, episode, right, rows, rule_of_row, task_of
+from tests.judge.webarena_episodes import ANNOTATED, FILES, OURS, PUBLISHED, episode, right, rows, rule_of_row, task_of
 
-PATHS = [OURS, *(PUBLISHED / name for name in FILES)]
+PATHS = [OURS, ANNOTATED, *(PUBLISHED / name for name in FILES)]
 
 
 @pytest.fixture(params=PATHS, ids=lambda path: path.name)
@@ -107,18 +108,67 @@ REFUSED = {
 """Rows whose references refuse the answer that their authors noted, and why that is the row's own contradiction."""
 
 
-@pytest.mark.parametrize("name", FILES)
-def test_the_authors_own_answer_is_right(name):
-    if not (PUBLISHED / name).exists():
-        pytest.skip("the published files are not here")
+def refused_by(path: Path) -> list[int]:
+    """The rows of a file whose references refuse the answer that their authors noted."""
     refused = []
-    for row in rows(PUBLISHED / name):
+    for row in rows(path):
         answer = row["eval"].get("reference_answer_raw_annotation")
         if answer and row["eval"]["eval_types"] == ["string_match"]:
             verdict = rules_verdict(episode(row, answer), lambda question, wanted, given: True)
             if verdict.outcome is not Outcome.SUCCESS:
                 refused.append(row["task_id"])
-    assert refused == list(REFUSED[name])
+    return refused
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_the_authors_own_answer_is_right(name):
+    if not (PUBLISHED / name).exists():
+        pytest.skip("the published files are not here")
+    assert refused_by(PUBLISHED / name) == list(REFUSED[name])
+
+
+def test_the_authors_own_answer_is_right_in_rows_like_the_published_ones():
+    """The published files are not everywhere, and these rows are."""
+    assert refused_by(ANNOTATED) == [row["task_id"] for row in rows(ANNOTATED) if "refused" in row]
+    refused = {(name, number) for row in rows(ANNOTATED) if "refused" in row for name, number in row["like"].items()}
+    assert refused == {(name, number) for name, numbers in REFUSED.items() for number in numbers}
+
+
+COORDINATES = [row for row in rows(ANNOTATED) if row["intent"].endswith("in DD format")]
+
+
+@pytest.mark.parametrize("row", COORDINATES, ids=lambda row: row["intent"][24:-13])
+def test_a_coordinate_is_right_with_more_digits_and_wrong_with_others(row):
+    north, west = row["eval"]["reference_answer_raw_annotation"].split(", ")
+    assert rules_verdict(episode(row, f"{north}, {west}")).outcome is Outcome.SUCCESS
+    assert rules_verdict(episode(row, f"Latitude {north}, longitude {west}.")).outcome is Outcome.SUCCESS
+    last = north.index(".") + 3
+    another = north[:last] + str((int(north[last]) + 1) % 10) + north[last + 1 :]
+    others = [another, north.replace("51.", "151."), north[: last - 1], f"-{north}"]
+    for other in others:
+        assert rules_verdict(episode(row, f"{other}, {west}")).outcome is Outcome.FAILURE, other
+    for elsewhere in COORDINATES:
+        answer = elsewhere["eval"]["reference_answer_raw_annotation"]
+        assert elsewhere is row or rules_verdict(episode(row, answer)).outcome is Outcome.FAILURE, answer
+
+
+def form_of(row: dict) -> tuple[str, ...]:
+    """How the references of a row are compared and how its coordinates are written."""
+    references = row["eval"]["reference_answers"]
+    texts = [row["eval"]["reference_answer_raw_annotation"], *references.get("must_include", [])]
+    written = [re.sub(r"\d", "0", text) for text in texts if re.match(r"-?\d+\.\d+(, |$)", text)]
+    counts = [f"{kind} {len(texts) if isinstance(texts, list) else 1}" for kind, texts in references.items()]
+    return (*counts, *written)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_the_rows_of_our_own_have_the_forms_of_the_published_ones(name):
+    if not (PUBLISHED / name).exists():
+        pytest.skip("the published files are not here")
+    published = {row["task_id"]: row for row in rows(PUBLISHED / name)}
+    alike = [(row, published[row["like"][name]]) for row in rows(ANNOTATED) if name in row["like"]]
+    assert alike
+    assert [form_of(ours) for ours, _ in alike] == [form_of(theirs) for _, theirs in alike]
 
 
 @pytest.mark.parametrize(

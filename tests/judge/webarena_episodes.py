@@ -10,6 +10,9 @@ from components.judge.rules.specs import rule_of
 from components.records import Ending, Reading, Task, Termination, Trajectory
 
 OURS = Path(__file__).parent / "fixtures/webarena_rows.json"
+ANNOTATED = Path(__file__).parent / "fixtures/webarena_annotated_rows.json"
+"""Rows of our own with the answers that authors note beside references: each is like the published rows that `like`
+names, and `refused` says why its references refuse this answer."""
 PUBLISHED = Path(__file__).parents[2].parent / "shared/data"
 FILES = {
     "webarena_812.raw.json": 812,
