@@ -105,7 +105,7 @@ async def faults(episodes: int, kills: int) -> dict[str, object]:
                 assert isinstance(session, Session)
                 struck.tries[spec.trajectory_id] += 1
                 oracles = (world.teacher(spec.task), idle(), others[spec.task.task_id].oracle(random.Random(0)))
-                teacher = ScriptedTeacher(session, oracles[spec.attempt], params.agent.protocol)
+                teacher = ScriptedTeacher(session, lambda: oracles[spec.attempt], params.agent.protocol)
                 return Struck(teacher, session, struck)
 
             specs = episode_specs(tasks, len(EXPECTED), "scripted", run_seed=1)[:episodes]

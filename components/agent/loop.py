@@ -155,11 +155,12 @@ async def run_episode(
     """Run one episode to its end. Every failure but those below gives a trajectory with the matching termination.
 
     That includes bugs of the harness: an unexpected exception of the session, of rendering or of parsing ends this
-    episode alone, with `Termination.HARNESS_ERROR`.
+    episode alone, with `Termination.HARNESS_ERROR`. So does an exception of a scripted teacher, whose policy raises it
+    as a `HarnessError`.
 
     Raises:
         SandboxError: the browser died. The caller should run the episode again.
-        Exception: any error of the policy but `RequestRefusedError`, unchanged.
+        Exception: any error of the policy but `RequestRefusedError` and those of an environment, unchanged.
     """
     episode = _Episode()
     started = time.monotonic()

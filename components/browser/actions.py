@@ -15,16 +15,22 @@ from playwright.async_api import Error as PlaywrightError
 
 from components.browser import feedback, tools
 from components.browser.axtree_element import UnknownElementError
-from components.browser.effects import ActingSession, ObservedCall, UnansweredError, closed_tab, navigate, to_viewport
-from components.browser.element_actions import ELEMENT_ACTIONS, Actions, drag, press
+from components.browser.effects import (
+    ActingSession,
+    ObservedCall,
+    UnansweredError,
+    closed_tab,
+    input_limit,
+    navigate,
+    to_viewport,
+)
+from components.browser.element_actions import ELEMENT_ACTIONS, Actions, click, drag, press
 from components.browser.errors import EnvError, SandboxError
-from components.browser.focused_frame import FRAMES
-from components.browser.held_keys import held
 from components.browser.keys import normalise_keys
 from components.browser.page_state import Aim
 from components.browser.playwright_errors import ClosedError, translate
 from components.browser.uploads import FileChooser
-from components.browser.writing import option_notes, write
+from components.browser.writing import write
 from components.records import ToolCall
 
 
@@ -69,28 +75,12 @@ async def execute(session: ActingSession, call: ToolCall) -> str:
 
 async def _click(session: ActingSession, call: tools.Click) -> str:
     point, pixels, clamped = to_viewport(session, call.x, call.y)
-    may_open = call.button == "middle" or bool(call.modifiers)
-    keyboard = session.tabs.active.page.keyboard
-    async with ObservedCall(session, pixels, may_open=may_open) as observed, held(keyboard, call.modifiers):
-        await observed.tab.page.mouse.click(
-            *pixels, button=call.button, click_count=2 if call.click_type == "double" else 1
-        )
-    line = feedback.click(observed.target, point, observed.effect, observed.state, clamped)
-    if not session.names_options or observed.target is None or observed.target.tag not in ("select", *FRAMES):
-        return line
-    if observed.effect.navigated_to or observed.effect.new_tab is not None or observed.effect.now_active:
-        return line
-    try:
-        return " ".join([line, *await option_notes(session)])
-    except SandboxError:
-        raise
-    except (PlaywrightError, EnvError):  # the frame left or hangs: the click was made, whatever can be said of it
-        return line
+    return await click(session, call, pixels, point, clamped)
 
 
 async def _hover(session: ActingSession, call: tools.Hover) -> str:
     point, pixels, clamped = to_viewport(session, call.x, call.y)
-    async with ObservedCall(session, pixels, hovered=True) as observed:
+    async with ObservedCall(session, pixels, hovered=True) as observed, input_limit(session):
         await observed.tab.page.mouse.move(*pixels)
     return feedback.hover(observed.target, point, observed.effect, clamped)
 
@@ -98,7 +88,7 @@ async def _hover(session: ActingSession, call: tools.Hover) -> str:
 async def _drag(session: ActingSession, call: tools.Drag) -> str:
     start, start_pixels, clamped_start = to_viewport(session, call.x1, call.y1)
     end, end_pixels, clamped_end = to_viewport(session, call.x2, call.y2)
-    async with ObservedCall(session, start_pixels) as observed:
+    async with ObservedCall(session, start_pixels) as observed, input_limit(session):
         await drag(observed.tab, start_pixels, end_pixels)
     return feedback.drag(start, end, observed.effect, clamped_start or clamped_end)
 
@@ -111,7 +101,7 @@ async def _upload(session: ActingSession, chooser: FileChooser, tool: str, text:
         return feedback.failed(tool, error)
     session.tabs.active.notices.chooser = None
     is_gone = False
-    async with ObservedCall(session) as observed:
+    async with ObservedCall(session) as observed, input_limit(session):
         try:
             await chooser.choose(paths)
         except PlaywrightError as error:
@@ -135,7 +125,7 @@ async def _press_keys(session: ActingSession, call: tools.PressKeys) -> str:
         keys = normalise_keys(call.keys)
     except ValueError as error:
         return feedback.failed("press_keys", error)
-    async with ObservedCall(session) as observed:
+    async with ObservedCall(session) as observed, input_limit(session):
         await press(observed.tab, keys)
     return feedback.press_keys(keys, observed.effect)
 
@@ -156,9 +146,7 @@ async def _scroll(session: ActingSession, call: tools.Scroll) -> str:
     if not session.params.quiet_ms:  # small models were trained on scrolls that note no other change
         effect = replace(effect, changed=False)
     moved = turned is None or turned.moved  # a document that was replaced cannot be compared
-    kept = (
-        feedback.UNKNOWN_SCROLL if turned and turned.opaque else feedback.TOOK_WHEEL if turned and turned.taken else ""
-    )
+    kept = feedback.unmoved(turned.opaque, turned.taken, effect.unwatched) if turned else ""
     stepped = feedback.stepped(*turned.stepped) if turned and turned.stepped else ""
     return " ".join(filter(None, [feedback.scroll(call.direction, call.amount, moved, clamped, effect, kept), stepped]))
 

@@ -122,7 +122,7 @@ class PageElement:
     async def _is_uncovered(self, frame: Frame | None, x: float, y: float) -> bool:
         """Whether the documents around a frame cover none of its frames at a point of the viewport."""
         try:
-            async with asyncio.timeout(PROBE_TIMEOUT_S):
+            async with self._tab.limits.limit(PROBE_TIMEOUT_S):
                 while frame is not None and frame.parent_frame is not None:
                     element = await frame.frame_element()
                     box = await element.bounding_box()
@@ -134,7 +134,7 @@ class PageElement:
                         return False
                     frame = frame.parent_frame
         except TimeoutError as error:
-            raise EnvError(f"a frame of the page did not answer within {PROBE_TIMEOUT_S:.0f} s") from error
+            raise self._silent() from error
         return True
 
     async def focus(self) -> bool:
@@ -167,7 +167,7 @@ class PageElement:
 
         Raises:
             UnknownElementError: the element has left the page.
-            EnvError: the page does not answer.
+            EnvError: the page's own document does not answer. A frame that does not raises `UnknownElementError`.
             SandboxError: the browser died.
         """
         answer = (await self._ask(request, *arguments))[1]
@@ -184,7 +184,13 @@ class PageElement:
             async with self._tab.limits.limit(PROBE_TIMEOUT_S):  # a dialog that the agent is to answer stops it
                 return await _first_answer(frames, selector) or (page.main_frame, None)
         except TimeoutError as error:
+            if self._reference.startswith("f"):
+                raise self._silent() from error
             raise EnvError(f"the page did not answer within {PROBE_TIMEOUT_S:.0f} s") from error
+
+    def _silent(self) -> UnknownElementError:
+        """The error for an element in a frame that does not answer. If the whole page does not, observing it fails."""
+        return UnknownElementError(f"the frame of element {self._shown} did not answer within {PROBE_TIMEOUT_S:.0f} s")
 
     def _locator(self, frame: Frame) -> Locator:
         return frame.locator(f"{ENGINE}={self._reference} self")

@@ -11,7 +11,7 @@
 // `waymark-view=editors` answers the texts of editors by their references, as far as the snapshot has less of them.
 // `waymark-view=silent`, asked of a frame's element, marks a frame that does not answer, and answers whether it is in view.
 // `waymark-view=left` answers how many elements in view the last snapshot left out; `null` if none was taken. An answer
-// is the JSON text of an element outside of the document. In this world password fields read as asterisks, and slots have
+// is an object, as the JSON text of an element outside of the document. In this world password fields read as asterisks, and slots have
 // the box of their content, and areas of image maps have that of their shape. It needs image_maps.js and boxless.js.
 ({
   queryAll(root, request) {
@@ -28,12 +28,14 @@
     const [op, threshold, budget] = request.split(' ');
     const top = document.body || document.documentElement;
     const answer = (value) => [Object.assign(document.createElement('data'), { textContent: JSON.stringify(value) })];
-    if (op === 'left') return answer(world.left);
+    if (op === 'left') return answer({ left: world.left });
     if (op === 'silent') {
       world.silent.add(root);
-      return answer(touches(visiblePart(document.defaultView), root.getBoundingClientRect()));
+      return answer({ in_view: touches(visiblePart(document.defaultView), root.getBoundingClientRect()) });
     }
-    if (op === 'editors') return answer(Object.fromEntries(editors().map(([reference, el]) => [reference, el.innerText.slice(0, EDITED)])));
+    if (op === 'editors') {
+      return answer({ texts: Object.fromEntries(editors().map(([reference, el]) => [reference, el.innerText.slice(0, EDITED)])) });
+    }
     world.plan = null;
     world.plan = planned(Number(threshold), Number(budget));
     world.naming = true;

@@ -8,15 +8,15 @@ are walked whole. Either way the caller drops what is outside of the viewport (`
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from playwright.async_api import Frame, Page, Playwright
+from playwright.async_api import ElementHandle, Frame, Locator, Page, Playwright
 
 from components.browser.axtree import ACTIONABLE, NOTHING, Node, NotShown
 from components.browser.axtree_snapshot import parse
+from components.browser.page_state import Answer, AnyAnswer, Flag, Text
 from components.browser.playwright_errors import NavigatedError
 
 ENGINE = "waymark-view"
@@ -30,6 +30,27 @@ FRAME_TIMEOUT_S = 2.0
 
 
 _FUNCTIONS = ("image_maps.js", "boxless.js", "unseen_fields.js", "options.js")
+
+
+class _Silenced(Answer):
+    """The answer to `silent`."""
+
+    in_view: Flag
+    """Whether the frame is in view."""
+
+
+class _Editors(Answer):
+    """The answer to `editors`."""
+
+    texts: dict[str, Text]
+    """By the editors' references."""
+
+
+class _Left(Answer):
+    """The answer to `left`."""
+
+    left: int | None
+    """Number of elements in view that the last snapshot left out; None if the document is a new one."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +132,7 @@ async def _leave_out(silent: set[Frame], main: Frame) -> int:
 
 async def _mark(frame: Frame) -> bool:
     element = await (await frame.frame_element()).query_selector(f"{ENGINE}=silent")
-    return element is not None and bool(json.loads(await element.text_content() or "false"))
+    return element is not None and (await _parsed(_Silenced, element)).in_view
 
 
 def _line(frame: Frame | None) -> Iterator[Frame]:
@@ -141,14 +162,19 @@ async def _read_editors(nodes: list[Node], main: list[Frame], children: list[Fra
 
 
 async def _editors(frame: Frame) -> dict[str, str]:
-    return json.loads(await frame.locator(f"{ENGINE}=editors").text_content() or "{}")
+    return (await _parsed(_Editors, frame.locator(f"{ENGINE}=editors"))).texts
 
 
 async def _left_out(frame: Frame) -> int:
-    answer = json.loads(await frame.locator(f"{ENGINE}=left").text_content() or "null")
-    if answer is None:  # the document is a new one, in which passwords are not masked
+    left = (await _parsed(_Left, frame.locator(f"{ENGINE}=left"))).left
+    if left is None:  # the document is a new one, in which passwords are not masked
         raise NavigatedError("a frame was replaced during the snapshot")
-    return answer
+    return left
+
+
+async def _parsed(answer: type[AnyAnswer], element: ElementHandle | Locator) -> AnyAnswer:
+    """An answer of the engine, which is the text of an element outside of the document."""
+    return answer.model_validate_json(await element.text_content() or "")
 
 
 def _has_fields(node: Node, in_frame: bool = False) -> bool:

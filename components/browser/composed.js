@@ -3,7 +3,7 @@
 // Frames of another origin are opaque: `elementAt` ends at them, and `isOpaque` tells them. It needs image_maps.js,
 // boxless.js and closed_roots.js, which knows the closed roots.
 
-const isFrame = (el) => /^(IFRAME|FRAME|OBJECT)$/.test(el.tagName);
+const isFrame = (el) => /^(IFRAME|FRAME|OBJECT|EMBED)$/.test(el.tagName);
 
 // The document inside of a frame element; null for other elements and for frames of another origin.
 function documentIn(el) {
@@ -11,8 +11,8 @@ function documentIn(el) {
   return inner?.documentElement ? inner : null;
 }
 
-// Whether an element is a frame whose document cannot be read from here.
-const isOpaque = (el) => isFrame(el) && !el.contentDocument && !!el.contentWindow;
+// Whether an element is a frame whose document cannot be read from here. An <embed> tells no script its document.
+const isOpaque = (el) => isFrame(el) && (el.tagName === 'EMBED' || !el.contentDocument && !!el.contentWindow);
 
 // The frame element around a document; null for `document` itself.
 const frameAround = (inner) => (inner === document ? null : inner.defaultView?.frameElement ?? null);
@@ -54,7 +54,7 @@ function* rootsIn(root = document) {
 }
 
 // The frames of another origin in these roots.
-const opaqueFrames = (roots) => [...roots].flatMap((root) => [...root.querySelectorAll('iframe, frame, object')].filter(isOpaque));
+const opaqueFrames = (roots) => [...roots].flatMap((root) => [...root.querySelectorAll('iframe, frame, object, embed')].filter(isOpaque));
 
 // ---- places ---------------------------------------------------------------------------------------------------------
 

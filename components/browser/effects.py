@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
 from typing import Protocol, TypeVar
 
@@ -145,6 +145,29 @@ def to_viewport(session: ActingSession, x: float, y: float) -> tuple[tuple[int, 
     return (round(inside[0]), round(inside[1])), pixels, inside != (x, y)
 
 
+def _operation_limit_s(session: ActingSession) -> float:
+    """Seconds that one operation of a call may take: half of the step's limit, and no longer than the step has time for
+    calls."""
+    return min(session.params.step_timeout_s / 2, max(1.0, session.calls_left_s))
+
+
+@contextlib.asynccontextmanager
+async def input_limit(session: ActingSession) -> AsyncIterator[None]:
+    """Limits mouse and keyboard input, which ends once the page or the frame at its place has taken it. The time in
+    which a dialog of the page is open does not count.
+
+    Raises:
+        playwright.async_api.Error: the input was not taken in time. A frame of another site may hang while the page
+            answers, so the episode goes on; if the page itself hangs, reading it raises `EnvError`.
+    """
+    limit_s = _operation_limit_s(session)
+    try:
+        async with session.tabs.active.limits.limit(limit_s):
+            yield
+    except TimeoutError as error:
+        raise PlaywrightError(f"the page or a frame in it did not take the input within {limit_s:.0f} s") from error
+
+
 class UnansweredError(Exception):
     """The server of a navigation did not answer in time; the navigation was stopped."""
 
@@ -163,7 +186,7 @@ async def navigate(session: ActingSession, navigation: Callable[..., Awaitable[A
         playwright.async_api.Error: the navigation failed, or its document was not read in time.
     """
     tab = session.tabs.active
-    limit_s = min(session.params.step_timeout_s / 2, max(1.0, session.calls_left_s))
+    limit_s = _operation_limit_s(session)
     try:
         async with tab.limits.limit(limit_s):
             return await navigation(wait_until="domcontentloaded", timeout=0)

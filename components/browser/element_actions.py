@@ -12,16 +12,27 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
+from playwright.async_api import Error as PlaywrightError
+
 from components.browser import feedback, tools
 from components.browser.axtree_element import Field, PageElement, Place, UnknownElementError
-from components.browser.effects import ActingSession, ObservedCall, navigate, to_viewport
+from components.browser.effects import ActingSession, ObservedCall, input_limit, navigate, to_viewport
+from components.browser.errors import EnvError, SandboxError
 from components.browser.feedback import Element
 from components.browser.field_values import field_value
-from components.browser.focused_frame import focused_element
+from components.browser.focused_frame import FRAMES, focused_element
 from components.browser.held_keys import held
 from components.browser.keys import is_typed, normalise_keys
 from components.browser.tab import Tab
-from components.browser.writing import ONE_LINE, TYPED_KEY_BY_KEY, content, enter, no_option, taken_text
+from components.browser.writing import (
+    ONE_LINE,
+    TYPED_KEY_BY_KEY,
+    content,
+    enter,
+    no_option,
+    option_notes,
+    taken_text,
+)
 
 DRAWING_LOOKS, DRAWING_S = 5, 0.05
 """An editor may draw its text after the keys: it is looked at so often, and so many seconds apart."""
@@ -33,18 +44,45 @@ Actions = dict[type[tools.Arguments], Callable[[ActingSession, Any], Awaitable[s
 
 async def _click_element(session: ActingSession, call: tools.ClickElement) -> str:
     pixels, point = await _point_of(session, call.element)
+    return await click(session, call, pixels, point)
+
+
+async def click(
+    session: ActingSession,
+    call: tools.Click | tools.ClickElement,
+    pixels: tuple[float, float],
+    point: tuple[int, int],
+    clamped: bool = False,
+) -> str:
+    """Click as a call says. The line names the options of a `<select>` that has the focus then.
+
+    Args:
+        pixels: where, in CSS pixels of the viewport.
+        point: the same on the 0-1000 scale.
+        clamped: whether the call's coordinates were outside of the scale.
+    """
     may_open = call.button == "middle" or bool(call.modifiers)
-    keyboard = session.tabs.active.page.keyboard
-    async with ObservedCall(session, pixels, may_open=may_open) as observed, held(keyboard, call.modifiers):
+    pressed = held(session.tabs.active, call.modifiers)
+    async with ObservedCall(session, pixels, may_open=may_open) as observed, input_limit(session), pressed:
         await observed.tab.page.mouse.click(
             *pixels, button=call.button, click_count=2 if call.click_type == "double" else 1
         )
-    return feedback.click(observed.target, point, observed.effect, observed.state, clamped=False)
+    line = feedback.click(observed.target, point, observed.effect, observed.state, clamped)
+    if not session.names_options or observed.target is None or observed.target.tag not in ("select", *FRAMES):
+        return line
+    if observed.effect.navigated_to or observed.effect.new_tab is not None or observed.effect.now_active:
+        return line
+    try:
+        return " ".join([line, *await option_notes(session, isinstance(call, tools.ClickElement))])
+    except SandboxError:
+        raise
+    except (PlaywrightError, EnvError):  # the frame left or hangs: the click was made, whatever can be said of it
+        return line
 
 
 async def _hover_element(session: ActingSession, call: tools.HoverElement) -> str:
     pixels, point = await _point_of(session, call.element)
-    async with ObservedCall(session, pixels, hovered=True) as observed:
+    async with ObservedCall(session, pixels, hovered=True) as observed, input_limit(session):
         await observed.tab.page.mouse.move(*pixels)
     return feedback.hover(observed.target, point, observed.effect, clamped=False)
 
@@ -56,7 +94,7 @@ async def _drag_element(session: ActingSession, call: tools.DragElement) -> str:
     if not _is_in_view(session.tabs.active, end):
         raise UnknownElementError(f"elements {call.element} and {call.to} are not in view together")
     end_pixels, end_point = _in_viewport(session, end.x, end.y)
-    async with ObservedCall(session, start_pixels) as observed:
+    async with ObservedCall(session, start_pixels) as observed, input_limit(session):
         await drag(observed.tab, start_pixels, end_pixels)
     return feedback.drag(start, end_point, observed.effect, clamped=False)
 
@@ -64,7 +102,8 @@ async def _drag_element(session: ActingSession, call: tools.DragElement) -> str:
 async def _write_element(session: ActingSession, call: tools.WriteElement) -> str:
     element = PageElement(session.tabs.active, call.element)
     place = await element.place()
-    async with ObservedCall(session, _in_viewport(session, place.x, place.y)[0]) as observed:
+    at = _in_viewport(session, place.x, place.y)[0]
+    async with ObservedCall(session, at) as observed, input_limit(session):
         field = await element.edit(call.clear)
         if field.frozen or not field.editable:
             raise UnknownElementError(
@@ -157,7 +196,7 @@ async def _press_element(session: ActingSession, call: tools.PressElement) -> st
     except ValueError as error:
         return feedback.failed("press_element", error)
     element = PageElement(session.tabs.active, call.element)
-    async with ObservedCall(session) as observed:
+    async with ObservedCall(session) as observed, input_limit(session):
         if not await element.focus():
             raise UnknownElementError(f"element {call.element} does not take the focus")
         await press(observed.tab, keys)

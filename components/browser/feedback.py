@@ -16,9 +16,10 @@ FOCUSED = "the field is focused"
 CHANGED = "The page changed."
 ENDED = "The page has ended its task and no longer reacts."
 TOO_LATE = "it was not run, because the turn's time is over"
-AT_BOUNDARY = "Note: page scroll position did not change and may be at a boundary."
-TOOK_WHEEL = "Note: page scroll position did not change; the page took the wheel without a visible change."
-UNKNOWN_SCROLL = "Note: page scroll position did not change; whether the frame at the point scrolled is unknown."
+UNMOVED = "Note: page scroll position did not change"
+AT_BOUNDARY = f"{UNMOVED} and may be at a boundary."
+TOOK_WHEEL = f"{UNMOVED}; the page took the wheel without a visible change."
+UNKNOWN_SCROLL = f"{UNMOVED}; whether the frame at the point scrolled is unknown."
 DIFFERS = "which differs from the typed text."
 MAX_TEXT = 300
 """Characters of a quoted text or a reason."""
@@ -161,6 +162,21 @@ def scroll(
     return succeed(f"`scroll` {direction} by {round(amount * 100)}% executed.", _clamped(clamped), note)
 
 
+def unmoved(opaque: bool, taken: bool, unwatched: Sequence[str]) -> str:
+    """What is noted of a scroll after which no scroll position and nothing that is watched had changed.
+
+    Args:
+        opaque: whether the wheel turned over a frame whose scroll positions cannot be read.
+        taken: whether a listener of the page kept the wheel.
+        unwatched: as in `Effect`.
+    """
+    if opaque:
+        return UNKNOWN_SCROLL
+    if unwatched:
+        return f"{UNMOVED}; {_unknown(unwatched)}"
+    return TOOK_WHEEL if taken else AT_BOUNDARY
+
+
 def stepped(before: str, after: str) -> str:
     """What is noted of a scroll that changed the number field under the cursor."""
     return f'Note: the wheel changed the focused number field from "{_cut(before)}" to "{_cut(after)}".'
@@ -181,7 +197,11 @@ def _no_effect(effect: Effect) -> str:
     """The note on a click after which no change was observed."""
     if not effect.unwatched:
         return NO_EFFECT
-    return f"Note: no navigation or new tab detected; whether {' or '.join(effect.unwatched)} changed is unknown."
+    return f"Note: no navigation or new tab detected; {_unknown(effect.unwatched)}"
+
+
+def _unknown(unwatched: Sequence[str]) -> str:
+    return f"whether {' or '.join(unwatched)} changed is unknown."
 
 
 def _clamped(clamped: bool) -> str:

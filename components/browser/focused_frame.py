@@ -12,13 +12,12 @@ from typing import Any
 from playwright.async_api import Error as PlaywrightError
 
 from components.browser.devtools import PROBE_TIMEOUT_S
-from components.browser.errors import EnvError
 from components.browser.foreign_frames import MAX_DEPTH, FrameWorld
-from components.browser.page_state import Focus, Focused
+from components.browser.page_state import AnyAnswer, Focus, Focused
 from components.browser.playwright_errors import ClosedError, translate
-from components.browser.tab import AnyAnswer, Tab
+from components.browser.tab import Tab
 
-FRAMES = ("iframe", "frame", "object")
+FRAMES = ("iframe", "frame", "object", "embed")
 """The elements that show a document of their own."""
 
 
@@ -29,8 +28,8 @@ async def focused_element(tab: Tab, operation: str) -> tuple[FrameWorld | None, 
         our world in that frame, which is None for the main frame, and the focused element.
 
     Raises:
-        EnvError: a frame did not answer in time.
-        playwright.async_api.Error: a frame left the page.
+        EnvError: the page's own document did not answer in time.
+        playwright.async_api.Error: a frame left the page, or did not answer in time.
     """
     world = None
     focus = (await tab.ask(Focused, op=operation)).focus
@@ -46,8 +45,8 @@ async def ask_frame(tab: Tab, world: FrameWorld | None, answer: type[AnyAnswer],
     """`Tab.ask`, in a world of `focused_element`.
 
     Raises:
-        EnvError: the frame did not answer in time.
-        playwright.async_api.Error: the frame left the page.
+        EnvError: the page's own document did not answer in time.
+        playwright.async_api.Error: the frame left the page, or did not answer in time.
     """
     if world is None:
         return await tab.ask(answer, **request)
@@ -59,12 +58,13 @@ async def ask_frame(tab: Tab, world: FrameWorld | None, answer: type[AnyAnswer],
 
 
 async def _answered(tab: Tab, question: Awaitable[Any]) -> Any:
-    """What a frame answers. One that leaves meanwhile closes its session, and the page lives on."""
+    """What a frame answers. One that leaves meanwhile closes its session, and one in a renderer of its own may compute
+    without end; the page lives on."""
     try:
         async with tab.limits.limit(PROBE_TIMEOUT_S):
             return await question
     except TimeoutError as error:
-        raise EnvError(f"a frame of the page did not answer within {PROBE_TIMEOUT_S:.0f} s") from error
+        raise PlaywrightError(f"the frame with the focus did not answer within {PROBE_TIMEOUT_S:.0f} s") from error
     except PlaywrightError as error:
         if isinstance(translate(error), ClosedError) and not tab.page.is_closed():
             raise PlaywrightError("the frame with the focus has left the page") from error

@@ -57,10 +57,11 @@ class FrameSessions:
         Raises:
             playwright.async_api.Error: the page has no such frame, or it does not answer.
         """
-        async with self._attaching:
-            if frame_id not in self._ready():
-                self._frames = {frame: known for frame, known in self._frames.items() if known.session is not None}
-                await self._attach()
+        if frame_id not in self._ready():  # a known frame does not wait for those that do not answer
+            async with self._attaching:
+                if frame_id not in self._ready():
+                    self._frames = {frame: known for frame, known in self._frames.items() if known.session is not None}
+                    await self._attach()
         session = self._ready().get(frame_id)
         if session is None:
             raise PlaywrightError("the frame is gone")

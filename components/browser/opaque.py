@@ -1,23 +1,24 @@
-"""What the probe of a page's main document cannot watch: frames of other origins, canvases, and closed shadow roots.
+"""What the probe of a page's main document cannot watch: frames of other origins, canvases, closed shadow roots, and
+elements beyond those that it compares.
 
-Frames are watched by a probe of their own in an isolated world. A canvas is compared by its pixels. Closed shadow roots
-are watched once the probe knows them (`closed_roots`); while some are not known, their content is unknown. It costs
-nothing on pages that have none of them in view.
+Frames in view are watched by a probe of their own in an isolated world, and so are the frames in them. A canvas is
+compared by its pixels. Closed shadow roots are watched once the probe knows them (`closed_roots`). What is in view and
+was not watched is unknown, and the state says so. It costs nothing on pages that have none of these parts in view.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any
 
 from playwright.async_api import CDPSession
 from playwright.async_api import Error as PlaywrightError
 
-from components.browser.elements import question, script
-from components.browser.frame_sessions import FrameSessions
+from components.browser.closed_roots import MAX_ROUNDS, adopt_closed_roots
+from components.browser.foreign_frames import ForeignFrames, FrameWorld
+from components.browser.page_limits import PageLimits
 from components.browser.page_state import Area, Mark, PageState
 
 TIMEOUT_S = 2.0
@@ -25,42 +26,7 @@ TIMEOUT_S = 2.0
 MAX_FRAMES = 8
 MAX_CANVASES = 3
 FRAME, CANVAS, CLOSED = "a frame of another site", "a canvas", "a closed component"
-_IS_READ_BY_TOP = """(() => { try {
-  for (let view = window; view !== top; view = view.parent) if (!view.frameElement) return false;
-  return true;
-} catch { return false; } })()"""
-
-
-@dataclass
-class _FrameWorld:
-    """Our isolated world in a frame."""
-
-    cdp: CDPSession
-    context: int
-    is_read_by_top: bool
-    """Whether the probe of the main document watches it already."""
-    has_probe: bool = False
-
-    async def ask(self, request: dict, keep: Callable[[object], None]) -> Any:
-        """The probe's answer, for the caller to parse.
-
-        Args:
-            keep: called with what the document copied since the last answer.
-        """
-        expression = question(request) if self.has_probe else script(request, keep=True)
-        answer = await self.evaluate(expression)
-        self.has_probe = True
-        if isinstance(answer, dict):
-            keep(answer.pop("copied", None))
-        return answer
-
-    async def evaluate(self, expression: str) -> Any:
-        """The value of an expression."""
-        arguments = {"expression": expression, "returnByValue": True, "awaitPromise": True, "contextId": self.context}
-        answer = await self.cdp.send("Runtime.evaluate", arguments)
-        if "exceptionDetails" in answer:
-            raise PlaywrightError(f"the frame threw: {answer['exceptionDetails']['text']}")
-        return answer["result"].get("value")
+CROWDED = "an element beyond the first 10,000"
 
 
 class OpaqueParts:
@@ -68,32 +34,39 @@ class OpaqueParts:
 
     Args:
         cdp: the page's DevTools session.
-        sessions: those of its frames in renderers of their own.
+        frames: reach the documents of the frames.
+        limits: the time limits of operations on the page.
         keep: takes what documents copied, for the episode's clipboard (`Clipboard.keep`).
     """
 
-    def __init__(self, cdp: CDPSession, sessions: FrameSessions, keep: Callable[[object], None]) -> None:
+    def __init__(
+        self, cdp: CDPSession, frames: ForeignFrames, limits: PageLimits, keep: Callable[[object], None]
+    ) -> None:
         self._cdp = cdp
-        self._sessions = sessions
+        self._frames = frames
+        self._limits = limits
         self._keep = keep
-        self._worlds: dict[str, _FrameWorld] = {}
-        """By the loader of the frame's document."""
-        self._marks: list[tuple[_FrameWorld, Mark]] = []
+        self._in_view = 0
+        """Number of frames to watch, those in frames included."""
+        self._marks: list[tuple[FrameWorld, Mark]] = []
+        """Of the frames that are watched."""
         self._pictures: list[tuple[Area, str]] = []
 
-    async def mark(self, mark: Mark) -> None:
-        """Remember the state before a call."""
-        self._marks, self._pictures = [], []
-        if mark.opaque_frames:
+    async def mark(self, mark: Mark, world: FrameWorld | None) -> None:
+        """Remember the state before a call.
+
+        Args:
+            mark: of the main document.
+            world: ours in it; None if it was replaced since.
+        """
+        self._in_view, self._marks, self._pictures = 0, [], []
+        if mark.opaque_frames and world is not None:
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(TIMEOUT_S):
-                    for world in await self._frame_worlds():
-                        with contextlib.suppress(PlaywrightError):
-                            answer = await world.ask({"op": "mark", "at": None, "live": True}, self._keep)
-                            self._marks.append((world, Mark.model_validate(answer)))
+                async with self._limits.limit(TIMEOUT_S):
+                    await self._mark_frames(world, mark.opaque_frames)
         if mark.canvases:
             with contextlib.suppress(TimeoutError, PlaywrightError):
-                async with asyncio.timeout(TIMEOUT_S):
+                async with self._limits.limit(TIMEOUT_S):
                     self._pictures = [(area, await self._picture(area)) for area in mark.canvases[:MAX_CANVASES]]
 
     async def look(self, before: Mark, state: PageState, request: dict) -> PageState:
@@ -110,53 +83,73 @@ class OpaqueParts:
             in_frames = any(frame is None or frame.changed for frame in frames)
             state = with_focus(state, [frame for frame in frames if frame is not None])
             is_changed |= in_frames
-            is_known = before.opaque_frames <= min(len(frames), MAX_FRAMES)
+            is_known = bool(self._in_view) and len(frames) == self._in_view
             if state.wheel is not None and state.wheel.opaque:
                 wheel = state.wheel.model_copy(update={"moved": state.wheel.moved or in_frames, "opaque": not is_known})
                 state = state.model_copy(update={"wheel": wheel})
             if not is_known:
                 unwatched.append(FRAME)
+        in_frames_before = [mark for _, mark in self._marks] if before.opaque_frames else []
         if not is_changed and before.canvases:
             changed = await self._look_at_canvases(before.canvases)
             is_changed |= changed is True
             if changed is None:
                 unwatched.append(CANVAS)
-        if not is_changed and before.suspects:
-            unwatched.append(CLOSED)
-        return state.model_copy(update={"changed": is_changed, "unwatched": tuple(unwatched)})
+        if not is_changed:
+            unwatched += _unwatched_in(before, in_frames_before)
+        return state.model_copy(update={"changed": is_changed, "unwatched": tuple(dict.fromkeys(unwatched))})
 
     # ---- frames -----------------------------------------------------------------------------------------------------
+
+    async def _mark_frames(self, around: FrameWorld, number: int) -> None:
+        await asyncio.gather(*(self._mark_frame(around, index) for index in range(number)))
+
+    async def _mark_frame(self, around: FrameWorld, index: int) -> None:
+        """Mark a frame of a document, by its place among those that the document's mark counted, and those in it."""
+        self._in_view += 1
+        if self._in_view > MAX_FRAMES:
+            return
+        with contextlib.suppress(PlaywrightError):
+            world = await self._frames.world_in(around, f"waymark.opaqueFrame({index})")
+            mark = await self._mark_of(world)
+            self._marks.append((world, mark))
+            await self._mark_frames(world, mark.opaque_frames)
+
+    async def _mark_of(self, world: FrameWorld) -> Mark:
+        """The mark of a frame's document once its probe knows the closed roots that DevTools tells."""
+        request = {"op": "mark", "at": None, "live": True}
+        mark = Mark.model_validate(await self._ask(world, request))
+        for _ in range(MAX_ROUNDS):
+            if not mark.suspects:
+                break
+            if not (await adopt_closed_roots(world.cdp.send, world.context)).is_more:
+                return mark.model_copy(update={"suspects": 0})
+            mark = Mark.model_validate(await self._ask(world, request))
+        return mark
 
     async def _look_at_frames(self, request: dict) -> list[PageState | None]:
         """The states of the watched frames; None for one that shows another document, or is gone."""
         states: list[PageState | None] = []
-        limit_s = TIMEOUT_S + request["settle"] / 1000
 
-        async def look(world: _FrameWorld, before: Mark) -> None:
+        async def look(world: FrameWorld, before: Mark) -> None:
             request_here = {**request, "changes": before.changes, "effects": before.effects, "elements": False}
             try:
-                states.append(PageState.model_validate(await world.ask(request_here, self._keep)))
+                states.append(PageState.model_validate(await self._ask(world, request_here)))
             except PlaywrightError:
                 states.append(None)
 
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(limit_s):
+            async with self._limits.limit(TIMEOUT_S + request["settle"] / 1000):
                 await asyncio.gather(*(look(world, before) for world, before in self._marks))
         return states
 
-    async def _frame_worlds(self) -> list[_FrameWorld]:
-        """Our worlds in the frames that the main document's probe cannot read."""
-        tree = (await self._cdp.send("Page.getFrameTree"))["frameTree"]
-        parts = [(self._cdp, child) for child in _below(tree)]
-        for cdp in await self._sessions.all():
-            with contextlib.suppress(PlaywrightError):
-                parts.append((cdp, (await cdp.send("Page.getFrameTree"))["frameTree"]["frame"]))
-        worlds = {}
-        for cdp, part in parts:
-            with contextlib.suppress(PlaywrightError):
-                worlds[part["loaderId"]] = self._worlds.get(part["loaderId"]) or await _enter(cdp, part["id"])
-        self._worlds = worlds
-        return [world for world in worlds.values() if not world.is_read_by_top][:MAX_FRAMES]
+    async def _ask(self, world: FrameWorld, request: dict) -> dict[str, Any]:
+        """The probe's answer. What the document copied since the last one goes to the episode's clipboard."""
+        answer = await world.ask(request)
+        if not isinstance(answer, dict):
+            raise PlaywrightError("the frame threw")
+        self._keep(answer.pop("copied", None))
+        return answer
 
     # ---- canvases ---------------------------------------------------------------------------
 
@@ -165,7 +158,7 @@ class OpaqueParts:
         if len(self._pictures) < len(canvases):
             return None
         try:
-            async with asyncio.timeout(TIMEOUT_S):
+            async with self._limits.limit(TIMEOUT_S):
                 for area, picture in self._pictures:
                     now = await self._picture(area)
                     if now != picture:
@@ -191,16 +184,11 @@ def with_focus(state: PageState, frames: list[PageState]) -> PageState:
     )
 
 
-def _below(tree: dict) -> Iterator[dict]:
-    """The frames below the root of a frame tree, as DevTools describes them."""
-    for child in tree.get("childFrames", []):
-        yield child["frame"]
-        yield from _below(child)
-
-
-async def _enter(cdp: CDPSession, frame_id: str) -> _FrameWorld:
-    """Make our isolated world in a frame."""
-    answer = await cdp.send("Page.createIsolatedWorld", {"frameId": frame_id, "worldName": "waymark"})
-    world = _FrameWorld(cdp, answer["executionContextId"], is_read_by_top=False)
-    world.is_read_by_top = await world.evaluate(_IS_READ_BY_TOP) is True
-    return world
+def _unwatched_in(page: Mark, frames: list[Mark]) -> list[str]:
+    """What is not compared in a page and in its frames, whose canvases are none of the page's own."""
+    documents = [page, *frames]
+    return [
+        *([CANVAS] if any(frame.canvases for frame in frames) else []),
+        *([CLOSED] if any(document.suspects for document in documents) else []),
+        *([CROWDED] if any(document.crowded for document in documents) else []),
+    ]

@@ -4,7 +4,7 @@
 const MEMORY = Symbol.for('waymark');
 const MUTATIONS = { subtree: true, childList: true, attributes: true, characterData: true };
 const CONTROLS = 'input, textarea, select, video, audio';
-const MAX_CONTROLS = 500;
+const MAX_COMPARED = 10000; // elements, and controls
 const AWAITED = /^(navigation|iframe|frame|fetch|xmlhttprequest|script|link|css)$/; // what starts the requests that NetworkActivity awaits
 const MAX_RESPONSES = 50;
 const GRID_POINTS = 96;
@@ -15,7 +15,7 @@ function memory() {
   if (window[MEMORY]?.document === document) return window[MEMORY];
   const state = { document, changes: 0, changed: 0, outside: 0, effects: 0, scrolls: 0, scrolled: 0, typed: 0, clicked: 0, moved: 0, target: null,
     focus: null, wheel: null, before: null,
-    responses: [], scripted: 0,
+    responses: [], scripted: 0, opaque: [],
     commander: null, pressed: null, refusals: new Map(),
     walked: -1, roots: new Set() };
   Object.defineProperty(window, MEMORY, { value: state, enumerable: false, configurable: true });
@@ -116,22 +116,53 @@ function noteChange(state) {
 const chosen = (el) => (el.multiple && el.selectedOptions ? [...el.selectedOptions].map((option) => option.index).join() : el.selectedIndex);
 const valueNow = (el) => (el.matches('video, audio') ? `${el.paused}` : `${el.value} ${el.checked} ${el.indeterminate} ${chosen(el)}`);
 
-// The values of the controls, the scroll positions and the elements at a grid of points.
+// The values of the controls, which elements are drawn in view, the scroll positions and the elements at a grid of points.
 function snapshot(state) {
-  const controls = [];
+  const controls = first(state, CONTROLS).map((el) => [el, valueNow(el)]);
+  const all = first(state, '*'), drawn = all.map((el) => [el, isDrawnInView(el)]);
+  return { controls, drawn, crowded: all.length === MAX_COMPARED, scrolls: state.scrolls, grid: grid(state),
+    style: styleOf(state.target), theme: themeOf(state) };
+}
+
+// As many elements of the page as are compared.
+function first(state, selector) {
+  const found = [];
   for (const root of state.roots) {
-    for (const el of root.querySelectorAll(CONTROLS)) {
-      if (controls.length === MAX_CONTROLS) break;
-      controls.push([el, valueNow(el)]);
+    for (const el of root.querySelectorAll(selector)) {
+      if (found.length === MAX_COMPARED) return found;
+      found.push(el);
     }
   }
-  return { controls, scrolls: state.scrolls, grid: grid(state), style: styleOf(state.target), theme: themeOf(state) };
+  return found;
+}
+
+// Whether an element can be seen where it is: style rules and pop-overs show and hide without a mutation.
+function isDrawnInView(el) {
+  if (!el.checkVisibility({ opacityProperty: true, visibilityProperty: true, contentVisibilityAuto: true })) return false;
+  const { left, top, right, bottom } = el.getBoundingClientRect(), view = el.ownerDocument.defaultView;
+  return right - left >= 1 && bottom - top >= 1 && right > 0 && bottom > 0 && left < view.innerWidth && top < view.innerHeight;
 }
 
 // How the whole page is coloured, which a data attribute may change; null if that changes by itself.
 function themeOf(state) {
-  const { body } = document, moving = animations(state).filter(isEndless).map((animation) => animation.effect.target);
+  const { body } = document, moving = movingTargets(state);
   return body && !moving.some((target) => within(body, target)) ? styleOf(body) : null;
+}
+
+const movingTargets = (state) => animations(state).filter(isEndless).map((animation) => animation.effect.target);
+
+// Whether an element is drawn now and was not, or the other way round. What moves by itself does not count, and neither does
+// a part without text of the control that was clicked: it shows the focus or the press.
+function appears(state, drawn) {
+  const control = controlAround(state.target), moving = movingTargets(state);
+  return drawn.some(([el, before]) => el.isConnected && isDrawnInView(el) !== before
+    && !(control?.contains(el) && !clean(el.textContent)) && !moving.some((target) => within(el, target)));
+}
+
+// The control of which an element is a part, or the element itself.
+function controlAround(el) {
+  for (let node = el; node && node !== document.body; node = parentOf(node)) if (declaredRole(node)) return node;
+  return el;
 }
 
 // The elements at points spread over the view, as many as can be found in a short time: on a page with thousands of
@@ -142,7 +173,7 @@ function grid(state) {
     const [x, y] = [(index * 0.7548776662) % 1, (index * 0.5698402910) % 1]; // the R2 sequence
     found.push(elementAt(x * innerWidth, y * innerHeight));
   }
-  const moving = animations(state).filter(isEndless).map((animation) => animation.effect.target);
+  const moving = movingTargets(state);
   return found.map((el) => (el && moving.some((target) => within(el, target)) ? null : el));
 }
 
@@ -166,23 +197,27 @@ function differs(state, before, hovered) {
     || before.controls.some(([el, value]) => el.isConnected && !isOwn(el) && isShown(el) && valueNow(el) !== value)
     || before.theme !== null && ![null, before.theme].includes(themeOf(state))
     || hovered && state.target?.isConnected && before.style !== styleOf(state.target)
-    || grid(state).some((el, index) => el && before.grid[index] && el !== before.grid[index]);
+    || grid(state).some((el, index) => el && before.grid[index] && el !== before.grid[index])
+    || appears(state, before.drawn);
 }
 
 // ---- what cannot be watched from here -------------------------------------------------------------------------------
 
-// The frames of other origins and the canvases that are in view. The canvases are areas of the page. The possible hosts of
-// closed shadow roots are collected.
+// The frames of other origins and the canvases that are in view, and whether there are more elements than are compared. The
+// frame at the point of the call is the first; it and the frame with the focus count wherever they are. The canvases are areas
+// of the page. The possible hosts of closed shadow roots are collected.
 function opaqueParts(state) {
   const roots = [...state.roots];
-  const drawn = (el) => isShown(el) && inView(el);
+  const drawn = (el) => isShown(el) && el.checkVisibility({ visibilityProperty: true }) && inView(el);
   const canvases = roots.flatMap((root) => [...root.querySelectorAll('canvas')]).filter(drawn).map((el) => {
     const [left, top, right, bottom] = [...rectsOf(el)][0];
     return { x: left + scrollX, y: top + scrollY, width: right - left, height: bottom - top };
   }).filter(({ width, height }) => width >= 8 && height >= 8);
   for (const root of roots) for (const el of root.querySelectorAll('*')) if (el.localName.includes('-') && isShown(el)) suspect(el);
   if (state.target) suspect(state.target, true);
-  return { opaque_frames: opaqueFrames(roots).filter(drawn).length, canvases };
+  state.opaque = opaqueFrames(roots).filter((el) => [state.target, state.focus].includes(el) || drawn(el))
+    .sort((one, other) => (other === state.target) - (one === state.target));
+  return { opaque_frames: state.opaque.length, canvases, crowded: state.before.crowded };
 }
 
 function inView(el) {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections.abc import AsyncIterator
 
 NAVIGATION_S = 8.0
@@ -17,6 +18,9 @@ class PageLimits:
     def __init__(self) -> None:
         self.navigation_s = NAVIGATION_S
         """Seconds for which the page may leave a question unanswered because it navigates."""
+        self.thaws = 0
+        """Number of dialogs that froze the page and were closed."""
+        self._thawed_at: float | None = None
         self._is_frozen = False
         self._running: dict[asyncio.Timeout, float] = {}
 
@@ -34,6 +38,11 @@ class PageLimits:
             finally:
                 del self._running[timeout]
 
+    @property
+    def since_thaw_ms(self) -> float | None:
+        """Milliseconds since the last such dialog was closed; None if there was none."""
+        return None if self._thawed_at is None else (time.monotonic() - self._thawed_at) * 1000
+
     def freeze(self) -> None:
         """A dialog opened: no limit runs until `thaw`."""
         self._is_frozen = True
@@ -43,6 +52,8 @@ class PageLimits:
     def thaw(self) -> None:
         """The dialog was closed: all limits begin again."""
         self._is_frozen = False
+        self.thaws += 1
+        self._thawed_at = time.monotonic()
         now = asyncio.get_running_loop().time()
         for timeout, seconds in self._running.items():
             timeout.reschedule(now + seconds)

@@ -7,7 +7,7 @@ default is a bug of the harness, and the parse raises `pydantic.ValidationError`
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
@@ -28,6 +28,9 @@ class Answer(BaseModel):
     """Base of the answers. Fields that this version does not know are ignored."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+AnyAnswer = TypeVar("AnyAnswer", bound=Answer)
 
 
 class Discoveries(Answer):
@@ -181,11 +184,18 @@ class Mark(Answer):
     target: Described | None = None
     """The element at the point of the call."""
     opaque_frames: int = 0
-    """Number of frames in view whose documents the probe cannot read."""
+    """Number of frames whose documents the probe cannot read: those in view, and one that has the focus."""
     canvases: list[Area] = []
     """The canvases in view."""
     suspects: int = 0
     """Number of elements that may hold a closed shadow root and were not asked about, because they are too many."""
+    crowded: Flag = False
+    """Whether the page has more elements than are compared."""
+
+    @property
+    def has_opaque_parts(self) -> bool:
+        """Whether there is something that the probe of this document cannot watch."""
+        return bool(self.opaque_frames or self.canvases or self.suspects or self.crowded)
 
 
 Box = tuple[float, float, float, float]

@@ -109,6 +109,7 @@ async function answer(request) {
 }
 
 answer.frame = (index) => framesShown[index];
+answer.opaqueFrame = (index) => memory().opaque[index];
 answer.focusedFrame = deepFocus;
 answer.asked = asked;
 answer.adopt = adopt;

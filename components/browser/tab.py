@@ -25,7 +25,7 @@ from components.browser.isolated_world import IsolatedWorld
 from components.browser.navigation import Navigation
 from components.browser.network import NetworkActivity
 from components.browser.opaque import OpaqueParts
-from components.browser.page_state import Answer, Mark, PageState
+from components.browser.page_state import AnyAnswer, Mark, PageState
 from components.browser.playwright_errors import NavigatedError, translate
 from components.browser.window import Window
 
@@ -34,7 +34,6 @@ MAX_MESSAGES = 2000
 """Console messages of a tab after which it no longer listens to them; each costs a message from the browser."""
 _SERVICE_WORKER = "Service Worker registration blocked by Playwright"
 """What a page's console says when the context blocks the registration of a service worker."""
-AnyAnswer = TypeVar("AnyAnswer", bound=Answer)
 AnyValue = TypeVar("AnyValue")
 
 
@@ -63,8 +62,8 @@ class Tab:
         self._service_worker_document = -1
         """Number of the document that last tried to register a service worker."""
         self._frame_sessions = FrameSessions(page, self._listen)
-        self._opaque = OpaqueParts(cdp, self._frame_sessions, lambda copied: self.clipboard.keep(copied))
         self._foreign_frames = ForeignFrames(self._frame_sessions)
+        self._opaque = OpaqueParts(cdp, self._foreign_frames, self.limits, lambda copied: self.clipboard.keep(copied))
 
     @classmethod
     async def attach(cls, window: Window, watches_network: bool) -> Tab:
@@ -134,7 +133,8 @@ class Tab:
         self._network.begin_call()
         mark = await self.ask(Mark, op="mark", at=at, live=live)
         if mark.opaque_frames or mark.canvases:
-            await self._opaque.mark(mark)
+            context = self._world.context
+            await self._opaque.mark(mark, None if context is None else FrameWorld(self.cdp, context))
         return mark
 
     async def ask(self, answer: type[AnyAnswer], **request: object) -> AnyAnswer:
@@ -175,7 +175,8 @@ class Tab:
         """Wait until the page is quiet, for at most `settle_ms`, and read its state.
 
         A page is quiet when it has navigated, has loaded what it awaits of the requests after request number `since`,
-        and has not changed for `quiet_ms`, or longer where a reaction is expected (`waiting.js`).
+        and has not changed for `quiet_ms`, or longer where a reaction is expected (`waiting.js`). When a dialog of the
+        page is answered meanwhile, the wait begins again: an answer has effects as any call has.
 
         Args:
             instruction: CSS selector of what the element list leaves out.
@@ -185,27 +186,37 @@ class Tab:
             tree: read what `accessible` does not tell: `PageState.beyond` and `PageState.editors`.
             hovered: a change of the style of the marked element counts as a change.
         """
-        end = time.monotonic() + settle_ms / 1000
         request = {
             "op": "look", "changes": before and before.changes, "effects": before and before.effects,
             "still": quiet_ms, "elements": elements, "instruction": instruction, "details": details, "owners": owners,
             "listeners": listeners, "tree": tree, "hovered": hovered,
         }  # fmt: skip
+        documents, wheel = self.documents, None
         try:
-            documents = self.documents
-            state = await self._look_until(end, request, quiet_ms, since)
-            is_same = documents == self.documents and self._world.context is not None
-            if before and is_same and (before.opaque_frames or before.canvases or before.suspects):
-                request["settle"] = max(0, round((end - time.monotonic()) * 1000))
-                state = await self._opaque.look(before, state, request)
-            state = state.model_copy(update={"loading": self._network.unanswered(since)})
-            if state.frames and (context := self._world.context) is not None:
-                return await self._foreign_frames.complete(state, FrameWorld(self.cdp, context), request)
-            return state
+            while True:
+                thaws = self.limits.thaws
+                state = await self._look_once(settle_ms / 1000, before, request, since)
+                wheel = state.wheel or wheel  # the page tells it once
+                if self.limits.thaws == thaws:
+                    return state.model_copy(update={"wheel": wheel if self.documents == documents else None})
         finally:
             self._network.end_call()
 
-    async def _look_until(self, end: float, request: dict, quiet_ms: int, since: int) -> PageState:
+    async def _look_once(self, settle_s: float, before: Mark | None, request: dict, since: int) -> PageState:
+        """`look`, with one wait."""
+        end = time.monotonic() + settle_s
+        documents = self.documents
+        state = await self._look_until(end, request, since)
+        is_same = documents == self.documents and self._world.context is not None
+        if before and is_same and before.has_opaque_parts:
+            request["settle"] = max(0, round((end - time.monotonic()) * 1000))
+            state = await self._opaque.look(before, state, request)
+        state = state.model_copy(update={"loading": self._network.unanswered(since)})
+        if state.frames and (context := self._world.context) is not None:
+            return await self._foreign_frames.complete(state, FrameWorld(self.cdp, context), request)
+        return state
+
+    async def _look_until(self, end: float, request: dict, since: int) -> PageState:
         began = time.monotonic()
         documents, wheel = self.documents, None
         while True:
@@ -214,6 +225,7 @@ class Tab:
             left_ms = max(0, round((end - now) * 1000))
             answered = self._network.answered(since)
             request["answered"] = None if answered is None else (now - answered) * 1000
+            request["thawed"] = self.limits.since_thaw_ms
             try:
                 answer = await self._probe({**request, "settle": left_ms}, PROBE_TIMEOUT_S + left_ms / 1000)
                 state = PageState.model_validate(answer)
@@ -223,7 +235,7 @@ class Tab:
             except NavigatedError:
                 state = None
             if not self._navigation.is_under_way and not self._network.is_loading(since) and state is not None:
-                if self._network.answered(since) == answered or not quiet_ms or time.monotonic() >= end:
+                if self._network.answered(since) == answered or not request["still"] or time.monotonic() >= end:
                     return state
                 continue  # a response came while the page was read: its effect is awaited
             left_s = end - time.monotonic()
@@ -232,7 +244,7 @@ class Tab:
                     return state
                 return await self.ask(PageState, **{**request, "settle": 0})
             try:
-                async with asyncio.timeout(left_s):
+                async with self.limits.limit(left_s):
                     await self._navigation.ended()
                     await self._network.loaded(since)
             except TimeoutError:

@@ -4,7 +4,7 @@
 // changed for `still` milliseconds, because some pages react only after a pause in the typing or after a timer. With
 // `still` 0, a page without changes costs one task, not a frame. Otherwise, the pause is longer while there is a reason to
 // expect more: after a response, a change of the address or typed text to which the page has not reacted yet, after a
-// click on a control that has had no effect yet, and after a script that a loaded page asked for: React shows a part whose
+// click on a control or the answer to a dialog that has had no effect yet, and after a script that a loaded page asked for: React shows a part whose
 // code came late at least 300 ms after the sign that it loads. A page that shows that it loads (`loading`) is not quiet.
 // Time in which the page was too busy to run our timer does not count.
 
@@ -20,9 +20,10 @@ const LOADING_NAMES = ['skeleton', 'shimmer', 'spinner', 'loading', 'loader', 'p
 const frame = () => new Promise((resolve) => { requestAnimationFrame(resolve); setTimeout(resolve, 100); });
 const sleep = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
-async function quiet(state, { changes, settle, still, answered, waited }) {
+async function quiet(state, { changes, settle, still, answered, waited, thawed }) {
   const now = performance.now(), began = now - waited, end = now + settle;
   const reported = answered === null ? null : now - answered;
+  const confirmed = thawed === null ? 0 : now - thawed; // when a dialog of the page was answered
   const channel = new MessageChannel();
   await new Promise((resolve) => { channel.port1.onmessage = resolve; channel.port2.postMessage(0); });
   channel.port1.close();
@@ -35,7 +36,7 @@ async function quiet(state, { changes, settle, still, answered, waited }) {
       await frame();
       continue;
     }
-    const due = still ? dueTime(state, began, responseTime(state, reported), still) + late : 0;
+    const due = still ? dueTime(state, { began, response: responseTime(state, reported), confirmed }, still) + late : 0;
     const left = Math.min(due, end) - performance.now();
     if (left > 0) {
       const [from, pause] = [performance.now(), Math.min(left, TICK_MS)];
@@ -59,13 +60,13 @@ function responseTime(state, reported) {
 }
 
 // When the page is quiet if nothing happens before.
-function dueTime(state, began, response, still) {
+function dueTime(state, { began, response, confirmed }, still) {
   const last = Math.max(began, state.changed);
   let due = last + still;
   if (response > state.changed) due = Math.max(due, response + RESPONSE * still);
   if (state.scripted > began) due = Math.max(due, state.scripted + SCRIPT * still);
   if (state.moved > state.changed) due = Math.max(due, state.moved + RESPONSE * still);
-  const acted = Math.max(state.typed, state.clicked);
+  const acted = Math.max(state.typed, state.clicked, confirmed);
   if (acted > Math.max(state.outside, state.moved, response)) due = Math.max(due, acted + REACTION * still);
   return due;
 }

@@ -18,7 +18,7 @@ from playwright.async_api import Error as PlaywrightError
 from playwright.async_api import Keyboard
 
 from components.browser import feedback, tools
-from components.browser.effects import ActingSession, ObservedCall
+from components.browser.effects import ActingSession, ObservedCall, input_limit
 from components.browser.field_values import field_value
 from components.browser.focused_frame import ask_frame, focused_element
 from components.browser.foreign_frames import FrameWorld
@@ -51,7 +51,7 @@ async def write(session: ActingSession, call: tools.Write) -> str:
         return feedback.failed("write", f"the focus is on {focus.element}, which takes no text; click a field first")
     text = taken_text(focus, call.text)
     documents = tab.documents
-    async with ObservedCall(session) as observed:
+    async with ObservedCall(session) as observed, input_limit(session):
         await enter(tab, frame, focus, text, call.clear)
     actual = await content(tab, frame, focus, text, call.clear) if tab.documents == documents else None
     line = feedback.write(focus.element, text, actual, observed.effect)
@@ -89,12 +89,21 @@ async def content(tab: Tab, frame: FrameWorld | None, focus: Focus, text: str, c
     return "*" * len(actual) if focus.secret else actual
 
 
-async def option_notes(session: ActingSession) -> list[str]:
-    """What to say of the focused `<select>`, in whatever frame; empty if something else has the focus."""
+async def option_notes(session: ActingSession, is_by_id: bool) -> list[str]:
+    """What to say of the focused `<select>`, in whatever frame; empty if something else has the focus.
+
+    Args:
+        is_by_id: whether the call named an element by its id, so that `select_option` chooses, and not `write`.
+    """
     focus = (await focused_element(session.tabs.active, "focus"))[1]
     if focus is None or not focus.select or not focus.options:
         return []
-    how = "`write` chooses several, one per line" if focus.multiple else "the list is not drawn; `write` chooses one"
+    tool, several = ("select_option", "call") if is_by_id else ("write", "line")
+    how = (
+        f"`{tool}` chooses several, one per {several}"
+        if focus.multiple
+        else f"the list is not drawn; `{tool}` chooses one"
+    )
     listed = _listed(focus.options)
     left = len(focus.options) - len(listed) + focus.options_left
     return [f"Options: {', '.join(listed)}{f' and {left} more' if left else ''}; {how}."]
@@ -135,7 +144,7 @@ async def _written(tab: Tab, frame: FrameWorld | None) -> Focus | None:
 async def _choose(session: ActingSession, frame: FrameWorld | None, focus: Focus, call: tools.Write) -> str:
     texts = [line for line in call.text.splitlines() if line.strip()] if focus.multiple else [call.text]
     tab = session.tabs.active
-    async with ObservedCall(session) as observed:
+    async with ObservedCall(session) as observed, input_limit(session):
         if focus.expanded:
             await tab.page.keyboard.press("Escape")
         choice = await ask_frame(tab, frame, Chosen, op="choose", texts=texts, keep=not call.clear)

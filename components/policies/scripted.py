@@ -4,6 +4,11 @@ A world's teacher acts on points or on elements. Protocols over text act on elem
 ones act on points. This policy translates: a point becomes the innermost numbered element under it, an element becomes
 its middle. Where each response rewrites the memory (WebGym), it also keeps the memory: the notes of all turns so far.
 
+A teacher is made with its episode's first response, and what it raises then or later is contained: a bug in the teacher
+of one world ends the episode and not the stage (`HarnessError`). The policy does this, and not the episode loop,
+because the loop cannot tell a teacher from a model, whose errors would repeat in every other episode and so end the
+stage. A world without a teacher ends it too (`NotSupportedError`), because the recipe is wrong.
+
 Another model's tokens mean nothing to this one's tokenizer, so a teacher's completion has no ids and no
 log-probabilities; training tokenizes its text.
 """
@@ -12,13 +17,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from components.agent import Completion, EpisodeSpec, Prompt, Request
+from components.agent.containment import contained
 from components.agent.protocols import protocol
 from components.browser import Environment, Placed, parse_elements
 from components.params import ELEMENT_PROTOCOLS, ProtocolName
 from components.records import ToolCall
-from components.worlds import ElementTeacher, PointTeacher, Teacher, TeacherTurn, Worlds
+from components.worlds import ElementTeacher, NotSupportedError, PointTeacher, Teacher, TeacherTurn, Worlds
 
 _POINT = re.compile(r" \d+ \d+(?=,|$)")
 GIVE_UP = ToolCall(name="done", arguments={"answer": "N/A"})
@@ -35,8 +42,8 @@ def scripted_policy(
     """
 
     def policy(spec: EpisodeSpec, session: Environment) -> ScriptedTeacher:
-        teacher = worlds.of(spec.task).teacher(spec.task, spec.attempt, spec.seed, noise)
-        return ScriptedTeacher(session, teacher, speaks)
+        make = partial(worlds.of(spec.task).teacher, spec.task, spec.attempt, spec.seed, noise)
+        return ScriptedTeacher(session, make, speaks)
 
     return policy
 
@@ -46,17 +53,18 @@ class ScriptedTeacher:
 
     Args:
         session: the episode's browser.
-        teacher: what decides; `World.teacher` makes it.
+        make: makes the teacher, which decides (`World.teacher`).
         speaks: the protocol in which it answers.
     """
 
     version = "scripted"
 
-    def __init__(self, session: Environment, teacher: Teacher, speaks: ProtocolName = "openwebrl") -> None:
+    def __init__(self, session: Environment, make: Callable[[], Teacher], speaks: ProtocolName = "openwebrl") -> None:
         self._protocol = protocol(speaks)
         self._by_element = speaks in ELEMENT_PROTOCOLS
         self._session = session
-        self._teacher = teacher
+        self._make = make
+        self._teacher: Teacher | None = None
         self._left: list[ToolCall] = []
         self._notes: list[str] = []
 
@@ -65,7 +73,19 @@ class ScriptedTeacher:
         return 0
 
     async def complete(self, request: Request) -> Completion:
-        """The next response of the script, written in the protocol."""
+        """The next response of the script, written in the protocol.
+
+        Raises:
+            EnvError: the page could not be read.
+            HarnessError: the teacher raised an unexpected exception.
+            NotSupportedError: the world has no teacher.
+        """
+        with contained("the scripted teacher", NotSupportedError):
+            return await self._response()
+
+    async def _response(self) -> Completion:
+        if self._teacher is None:
+            self._teacher = self._make()
         if self._teacher.acts_on == "elements":
             turn = await self._of_elements(self._teacher)
         else:

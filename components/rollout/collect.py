@@ -87,7 +87,8 @@ async def collect(
     Raises:
         TooManyHarnessErrors: they ended more. The finished episodes are in the journal.
         ChromiumNotFoundError: there is no browser that could be run.
-        Exception: any error of the policy but a refused request, unchanged, because it is no fault of an episode.
+        Exception: any error of the policy but a refused request and what a scripted teacher raises, unchanged, because
+            it is no fault of an episode.
     """
     places: dict[str, int] = {}
     final, done = set[str](), set[str]()

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 from playwright.async_api import Locator
 
-from components.browser import BrowserPool, axtree_view
+from components.browser import BrowserPool, HarnessError, axtree_view
 from components.browser.axtree_rendering import MAX_NODES
 from components.browser.tools import ALL_TOOLS, check_call
 from tests.browser.conftest import PARAMS, task
@@ -188,6 +188,18 @@ def test_a_document_is_asked_only_for_what_its_snapshot_may_lack(pages, monkeypa
     text = observe(pages.add("/asked", body))[0]
     assert asked == requests
     assert ('textbox "Body" value "one two"' in text) == ("editors" in requests)
+
+
+@pytest.mark.parametrize("field", ["left", "texts"])
+def test_an_answer_of_the_engine_without_its_field_is_a_bug(pages, monkeypatch, field):
+    """Not a document that was replaced, which is read again, and no editor without text."""
+    engine = axtree_view.engine
+    monkeypatch.setattr(
+        axtree_view, "engine", lambda path: engine(path).replace(f"answer({{ {field}: ", "answer({ x: ")
+    )
+    monkeypatch.setattr(axtree_view, "BUDGET", 1)
+    with pytest.raises(HarnessError, match=rf"1 validation error.*\n{field}\n"):
+        observe(pages.add("/wrong", "<div contenteditable role=textbox>one</div><p>two"))
 
 
 BUSY = "<button>busy</button><script>onmessage = () => { for (;;); }</script>"

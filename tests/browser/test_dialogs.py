@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import io
-import re
 import time
 
 import pytest
 from PIL import Image
 
-from components.browser import BrowserPool, axtree_element, check_call, parse_elements, tab, tabs
+from components.browser import BrowserPool, check_call, parse_elements, tab, tabs
 from components.browser.dialogs import MAX_REFUSED
 from components.browser.tools import ALL_TOOLS
 from components.records import ToolCall
@@ -169,26 +168,6 @@ def test_a_dialog_without_an_answer_is_confirmed_after_its_time(visit):
     assert 'said "Delete the tent?" and was confirmed, because no answer came.' in result.feedback[0]
 
 
-def test_an_element_tool_that_opens_a_dialog_waits_for_the_answer(visit, monkeypatch):
-    """However long the agent thinks about it."""
-    monkeypatch.setattr(axtree_element, "PROBE_TIMEOUT_S", 0.5)
-    asks = "document.title = confirm('Empty the basket?')"
-    body = f'<select aria-label=Size onchange="{asks}"><option>S<option>M</select>'
-
-    async def steps(session):
-        tree = (await session.step([check_call("wait", {"seconds": 0})])).observation.text
-        (identifier,) = re.findall(r"\[(\w+)\].*Size", tree)
-        call = check_call("select_option", {"element": identifier, "option": "M"}, ALL_TOOLS)
-        asked = await session.step([call])
-        await asyncio.sleep(1.5)
-        return asked, await session.step([keys("enter")])
-
-    asked, answered = visit(body, steps, text="axtree")
-    assert "and waits" in asked.feedback[0]
-    assert '`select_option` chose "M"' in answered.feedback[0]
-    assert answered.observation.tabs[0].title == "true"
-
-
 def test_the_end_of_an_episode_confirms_the_dialog_and_reads_the_page(visit):
     async def steps(session):
         await session.step([CLICK])
@@ -330,20 +309,6 @@ def test_a_new_window_is_awaited_however_long_the_agent_thinks(visit, pages, mon
         return await session.step([keys("enter")])
 
     assert titles(visit(OPENS, steps, settle_ms=500).observation) == ["a page", "TRUE"]
-
-
-def test_a_navigation_is_awaited_however_long_the_agent_thinks(visit, pages):
-    url = pages.add("/dialog-asks", WHEN["while it loads"])
-
-    async def steps(session):
-        asked = await session.step([check_call("goto_url", {"url": url})])
-        await asyncio.sleep(2)  # longer than half of the step's limit
-        return asked, await session.step([keys("enter")])
-
-    asked, answered = visit("", steps, step_timeout_s=3)
-    assert 'A dialog (confirm) asks "Sure?" and waits' in asked.feedback[0]
-    assert "executed" in answered.feedback[0]
-    assert titles(answered.observation) == ["TRUE"]
 
 
 @pytest.mark.parametrize("when", WHEN)

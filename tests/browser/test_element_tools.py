@@ -61,6 +61,12 @@ def test_a_covered_element_is_not_clicked_and_its_cover_is_named(use):
     assert title == "a page"
 
 
+def test_a_click_on_a_select_names_its_options_and_how_to_choose(use):
+    body = "<select aria-label=Size><option>Small<option disabled>Medium<option>Large</select>"
+    (line,), _, _ = use(body, ("click_element", {"element": "Size"}))
+    assert line.endswith('Options: "Small", "Large"; the list is not drawn; `select_option` chooses one.')
+
+
 def test_a_half_covered_element_is_clicked_where_it_is_free(use):
     body = (
         "<button style='width:200px;height:100px' onclick='document.title=`bought`'>Buy</button>"

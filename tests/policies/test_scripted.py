@@ -7,18 +7,19 @@ import itertools
 import re
 import shutil
 from collections import Counter
+from functools import partial
 
 import pytest
 
 from components.agent import EpisodeSettings, EpisodeSpec, Renderer, run_episode
 from components.agent.protocols import PROTOCOLS, protocol
 from components.agent.protocols.webgym import sections
-from components.browser import BrowserPool, Placed
+from components.browser import BrowserPool, EnvError, HarnessError, Placed
 from components.judge import rules_verdict
 from components.params import AgentParams, BrowserParams, ObservationParams, SamplingParams
 from components.policies.scripted import ScriptedTeacher, at_points, fused, under, without_points
-from components.records import Outcome, Task, ToolCall, Trajectory
-from components.worlds import TeacherTurn, World
+from components.records import Outcome, Task, Termination, ToolCall, Trajectory
+from components.worlds import NotSupportedError, TeacherTurn, World
 from components.worlds.encyclopaedia import Encyclopaedia
 from components.worlds.encyclopaedia.kiwix import INSTALL
 from components.worlds.encyclopaedia.questions import KINDS, questions
@@ -46,8 +47,8 @@ def play(kind: type[World], rows: list[dict], speaks: str, noise: float = 0.0, v
             async def one(row: dict) -> Trajectory:
                 spec = EpisodeSpec(Task.model_validate(row), 0, "scripted", 0)
                 async with pool.session() as session:
-                    teacher = world.teacher(spec.task, spec.attempt, spec.seed, noise)
-                    return await run_episode(spec, session, ScriptedTeacher(session, teacher, speaks), settings)
+                    make = partial(world.teacher, spec.task, spec.attempt, spec.seed, noise)
+                    return await run_episode(spec, session, ScriptedTeacher(session, make, speaks), settings)
 
             return await asyncio.gather(*map(one, rows))
 
@@ -130,10 +131,11 @@ def test_noise_makes_some_answers_wrong_repeatably():
 
 
 @needs_kiwix
-def test_a_task_without_the_location_of_its_answer_is_refused():
+def test_a_task_without_the_location_of_its_answer_ends_its_episode():
     row = {**questions(["capital"], 1, "train", 0)[0], "rubric": []}
-    with pytest.raises(ValueError, match=r"teacher\.policy"):
-        play(Encyclopaedia, [row], "browseragent")
+    (played,) = play(Encyclopaedia, [row], "browseragent")
+    assert played.termination is Termination.HARNESS_ERROR
+    assert "let a model teach others (teacher.policy)" in played.diagnostics["error"]
 
 
 CALLS = [
@@ -208,9 +210,67 @@ def test_a_step_that_a_protocol_cannot_say_ends_its_own_episode_only(calls, spea
         async def oracle_elements(self):
             return [Placed("1", "row", "", "", (0, 0, 500, 100)), Placed("2", "button", "ok", "", (100, 20, 200, 80))]
 
-    completion = asyncio.run(ScriptedTeacher(Page(), OneStep(), speaks).complete(None))
+    completion = asyncio.run(ScriptedTeacher(Page(), OneStep, speaks).complete(None))
     assert said in completion.text
     assert protocol(speaks).parse(completion.text).error is None
+
+
+class _Points:
+    """A teacher that reads a key which a page lacks."""
+
+    acts_on = "points"
+
+    def next(self, elements):
+        return {}["price"]
+
+
+class _Elements(_Points):
+    """The same of a teacher that acts on elements."""
+
+    acts_on = "elements"
+
+
+class _Page:
+    """A page whose element list is no list."""
+
+    async def oracle(self):
+        return "<html>"
+
+    async def oracle_elements(self):
+        return []
+
+
+class _LostPage:
+    """A page that does not answer."""
+
+    async def oracle(self):
+        raise EnvError("the page did not answer")
+
+
+def raised(page, make):
+    """What a scripted teacher raises for its first response."""
+    with pytest.raises(Exception) as error:
+        asyncio.run(ScriptedTeacher(page, make).complete(None))
+    return error.value
+
+
+def test_what_a_teacher_raises_is_contained_in_its_episode():
+    failed_turn, failed_parse, failed_making = (
+        raised(_Page(), _Elements),
+        raised(_Page(), _Points),
+        raised(_Page(), [].pop),
+    )
+    assert str(failed_turn) == "the scripted teacher: KeyError('price')"
+    assert "test_scripted.py" in failed_turn.trace
+    assert str(failed_parse).startswith("the scripted teacher: ValueError(\"not a line of an element list: '<html>'")
+    assert str(failed_making) == "the scripted teacher: IndexError('pop from empty list')"
+    assert {type(error) for error in (failed_turn, failed_parse, failed_making)} == {HarnessError}
+
+
+def test_a_lost_page_and_a_world_without_a_teacher_are_no_bugs():
+    assert str(raised(_LostPage(), _Points)) == "the page did not answer"
+    without = partial(World.teacher, MiniWoB(MiniWoB.Params()), None)
+    assert type(raised(_Page(), without)) is NotSupportedError
 
 
 def test_a_click_and_the_writing_after_it_are_one_call():

@@ -14,9 +14,9 @@ from components.journal import Journal
 from components.judge import reward
 from components.params import SamplingParams, load
 from components.policies.scripted import scripted_policy
-from components.records import Termination, Trajectory
+from components.records import Task, Termination, Trajectory
 from components.rollout import TooManyHarnessErrors, collect, episode_specs
-from components.worlds import Worlds
+from components.worlds import Teacher, Worlds
 from components.worlds.miniwob import MiniWoB
 from components.worlds.miniwob.site import MiniWoBSite
 from tests.rollout.collect_child import TASKS
@@ -37,7 +37,19 @@ class _BrokenSite(MiniWoBSite):
         return answer["frozen" if self.broken and f"waymark={BROKEN.seed}." in cookie else "reward"]
 
 
-def roll(journal: Path, limit: float, site: _BrokenSite | None = None) -> list[Trajectory]:
+class _BrokenWorld(MiniWoB):
+    """Its teacher cannot be made for one task and has no plan for another."""
+
+    def teacher(self, task: Task, attempt: int = 0, seed: int = 0, noise: float = 0.0) -> Teacher:
+        if task is TASKS[3]:
+            raise ValueError("an unknown task")
+        teacher = super().teacher(task, attempt, seed, noise)
+        if task is BROKEN:
+            teacher.next = lambda elements: {}["plan"]  # type: ignore[method-assign, assignment]
+        return teacher
+
+
+def roll(journal: Path, limit: float, site: MiniWoBSite | None = None, worlds: Worlds = MINIWOB) -> list[Trajectory]:
     params = load("recipes/smoke.yaml")
     browser = params.browser.model_copy(update={"concurrency": 3})
     renderer = Renderer(params.agent, params.observation)
@@ -46,7 +58,7 @@ def roll(journal: Path, limit: float, site: _BrokenSite | None = None) -> list[T
     async def main() -> list[Trajectory]:
         with Journal(journal, Trajectory) as opened:
             async with BrowserPool(browser, site=site or _BrokenSite(), text="elements") as pool:
-                policy = scripted_policy(MINIWOB, noise=0.0)
+                policy = scripted_policy(worlds, noise=0.0)
                 return list(await collect(EPISODES, pool, policy, settings, opened, max_harness_errors=limit))
 
     return asyncio.run(main())
@@ -63,6 +75,18 @@ def test_an_unexpected_exception_ends_one_of_several_parallel_episodes(tmp_path)
     assert "test_collect_harness_errors.py" in broken.diagnostics["traceback"]
     assert reward(broken, None).masked
     assert [t.site_reward for t in trajectories if t is not broken] == [1.0] * 5
+
+
+@pytest.mark.slow
+def test_what_a_teacher_raises_ends_its_own_episode(tmp_path):
+    worlds = Worlds([_BrokenWorld(MiniWoB.Params())])
+    played = roll(tmp_path / "journal.jsonl", limit=0.5, site=MiniWoBSite(), worlds=worlds)
+    errors = {t.task_id: t.diagnostics["error"] for t in played if t.termination is Termination.HARNESS_ERROR}
+    assert errors == {
+        BROKEN.task_id: "the scripted teacher: KeyError('plan')",
+        TASKS[3].task_id: "the scripted teacher: ValueError('an unknown task')",
+    }
+    assert [t.site_reward for t in played if t.task_id not in errors] == [1.0] * 4
 
 
 @pytest.mark.slow

@@ -118,7 +118,7 @@ def test_one_attempt_at_each_task_is_allowed(project, tasks):
     async def attempts() -> int:
         with stage("once") as run:
             sampling = run.params.teacher.sampling
-            idle = lambda spec, session: ScriptedTeacher(session, Idle())  # noqa: E731
+            idle = lambda spec, session: ScriptedTeacher(session, Idle)  # noqa: E731
             return len(await roll_out(run, tasks, 1, None, "idle", sampling, 2, policy_for=idle))
 
     assert asyncio.run(attempts()) == len(tasks)
