@@ -8,6 +8,8 @@ The vision tower, embeddings, norms and output layer get no adapters.
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import MethodType
 
@@ -53,6 +55,23 @@ def _rounded_product(linear: torch.nn.Linear, x: torch.Tensor) -> torch.Tensor:
 def adapted_layers(model: PreTrainedModel) -> dict[str, Linear]:
     """The layers with an adapter, by name; none in a plain model."""
     return {name: module for name, module in model.named_modules() if isinstance(module, Linear)}
+
+
+@contextmanager
+def without_adapters(model: PreTrainedModel) -> Iterator[None]:
+    """Temporarily compute as the model did before it got adapters: their products count 0 times.
+
+    PEFT's own switch freezes the adapters meanwhile, and FSDP keeps for good what it reads of them in its first pass.
+    """
+    layers = adapted_layers(model).values()
+    scales = [layer.scaling[ADAPTER] for layer in layers]
+    for layer in layers:
+        layer.scaling[ADAPTER] = 0.0
+    try:
+        yield
+    finally:
+        for layer, scale in zip(layers, scales, strict=True):
+            layer.scaling[ADAPTER] = scale
 
 
 @torch.no_grad()

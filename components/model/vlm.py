@@ -14,7 +14,7 @@ from transformers import AutoConfig, AutoTokenizer, PreTrainedTokenizerBase, Qwe
 from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import Qwen2VLImageProcessorPil
 
 from components.model.attention import SEGMENTED
-from components.model.lora import adapted_layers, add_adapter, merged_weights, save_adapter
+from components.model.lora import adapted_layers, add_adapter, merged_weights, save_adapter, without_adapters
 from components.model.norms import use_fused_norms
 from components.model.patch_embedding import use_matrix_product
 from components.model.scoring import add_token_logprobs
@@ -153,22 +153,28 @@ class VLM:
         model.requires_grad_(False)
         return VLM(model, self.tokenizer, self.images, self.compute_dtype)
 
-    def share_frozen_tower(self, other: VLM) -> None:
+    def share_frozen_tower(self, other: VLM) -> bool:
         """Use the vision tower's weights of another model in place of this model's equal ones, if both are frozen.
 
-        Features of one model are then those of the other (`Vision.is_of`), and the tower is in memory once.
+        Features of one model are then those of the other (`Vision.is_of`), and the tower is in memory once. A tower of
+        another dtype keeps its own weights.
+
+        Returns:
+            whether the towers are frozen and equal, perhaps in another dtype.
         """
         own, others = self.model.model.visual, other.model.model.visual
         if any(parameter.requires_grad for tower in (own, others) for parameter in tower.parameters()):
-            return
+            return False
         there = dict(others.named_parameters())
         here = dict(own.named_parameters())
         if here.keys() != there.keys() or not all(torch.equal(here[name], there[name]) for name in here):
-            return
+            return False
         modules = dict(own.named_modules())
         for name, parameter in there.items():
             module, _, leaf = name.rpartition(".")
-            setattr(modules[module], leaf, parameter)
+            if parameter.dtype == here[name].dtype:
+                setattr(modules[module], leaf, parameter)
+        return True
 
     def prepare(self, params: ModelParams, seed: int, dropout: bool = True) -> None:
         """Make the recipe's weights trainable: adapters, or all weights, perhaps without the vision tower.
@@ -191,6 +197,10 @@ class VLM:
     def has_lora(self) -> bool:
         """Whether the model has adapters."""
         return bool(adapted_layers(self.model))
+
+    def without_adapters(self) -> AbstractContextManager[None]:
+        """The context in which the model computes as it did before `add_lora`."""
+        return without_adapters(self.model)
 
     def precision(self) -> AbstractContextManager[object]:
         """The context for every forward pass: autocast with mixed precision."""

@@ -179,8 +179,8 @@ def _server_share(params: Params, plans: Sequence[MemoryPlan], machine: Machine)
     """The largest share of a GPU, in hundredths, that the trainer leaves to the server beside it; None without one."""
     if not server_is_beside_trainer(params, machine.device):
         return None
-    stages = ["train_rl, rollouts", *([] if params.inference.vllm.sleeps else ["train_rl, update"])]
-    needed = max(plan.needed for plan in plans if plan.role == "trainer" and plan.stage in stages)
+    stage = "train_rl, rollouts" if params.inference.vllm.sleeps else "train_rl"  # all that runs while it is awake
+    needed = max(plan.needed for plan in plans if plan.role == "trainer" and plan.stage.startswith(stage))
     share = math.floor(100 * min(0.9, 1 - needed / machine.device.memory)) / 100
     return share if share > 0 else None
 

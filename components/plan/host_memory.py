@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from components.architecture import Architecture
 from components.params import Params
+from components.plan import sft_policy
 from components.plan.checkpoint_size import OPTIMISER_BYTES, WEIGHT_BYTES, checkpoint_bytes
 from components.plan.distilled_judge import served_judge
 from components.plan.hardware import GIB
@@ -109,7 +110,7 @@ def _beside_gpus(setting: Setting) -> Iterator[HostMemory]:
         yield HostMemory(f"{stage}, start", (context, *_loading(setting, architecture)))
         needs = [context, *data, *_caches(setting, stage), *_gathered(setting, stage, architecture)]
         if stage == "train_rl":
-            needs += [*_browsers(params), *_served(setting, stage, [])]
+            needs += [*_browsers(params), *_served(setting, stage, []), *_caches_of_sft_policy(setting)]
         yield HostMemory(stage, (*needs,))
 
 
@@ -224,6 +225,14 @@ def _caches(setting: Setting, stage: str) -> list[Need]:
     size = sum(cache.processes * _filled(cache, screenshots_of(setting, stage)) for cache in caches)
     words = f"pixels and features, each at most {gib:g} GiB in {setting.params.training.processes} processes"
     return [Need(CACHES, size, words, ("model.image_cache.memory_gib",))] if size else []
+
+
+def _caches_of_sft_policy(setting: Setting) -> list[Need]:
+    """The image caches of the SFT policy while the KL to it is measured, if its vision tower is another one."""
+    params, keys = setting.params, ("model.image_cache.memory_gib",)
+    caches = [cache for cache in image_caches(params, setting.machine.device) if cache.stage == sft_policy.STAGE]
+    words = f"pixels and features of the KL's images in {params.training.processes} processes"
+    return [Need(sft_policy.CACHES, cache.processes * cache.bytes, words, keys) for cache in caches]
 
 
 def _filled(cache: ImageCache, images: float) -> float:

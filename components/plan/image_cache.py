@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, replace
 
 from components.architecture import Architecture, architecture_of
 from components.params import Params
+from components.plan import sft_policy
 from components.plan.distilled_judge import judge_rows, served_judge
 from components.plan.hardware import GIB, Device
 from components.plan.memory import Part
@@ -37,6 +38,8 @@ class ImageCache:
     on_disk: float
     """Space on disk for features, which the processes of a machine share."""
     processes: int
+    encoders: int = 1
+    """Processes that may prepare and encode one image, because they share no features."""
 
     @property
     def bytes(self) -> float:
@@ -59,11 +62,16 @@ def image_caches(params: Params, device: Device) -> list[ImageCache]:
     caches = [_cache(params, "distill_judge", judge, judged, "a batch")]
     if params.judge.reward == "distilled" and served_judge(params) is None:
         of_a_batch = distill.screenshots * judge_rows(params)
-        caches.append(replace(_cache(params, "train_rl", judge, of_a_batch, "a batch of questions"), processes=1))
+        judging = _cache(params, "train_rl", judge, of_a_batch, "a batch of questions")
+        caches.append(replace(judging, processes=1, encoders=1))
     if params.agent.shows_screenshots:
         shown = params.observation.screenshots * params.sft.batch_size
         caches.append(_cache(params, "train_sft", policy, shown, "a batch"))
-        caches.append(_cache(params, "train_rl", policy, _images_of_an_update(params, device), "an update"))
+        of_an_update = _images_of_an_update(params, device)
+        caches.append(_cache(params, "train_rl", policy, of_an_update, "an update"))
+        if params.model.train_vision and sft_policy.is_loaded(params):  # its tower has other features than the policy's
+            compared = min(of_an_update, sft_policy.TURNS * params.observation.screenshots)
+            caches.append(_cache(params, sft_policy.STAGE, policy, compared, "the KL to the SFT policy"))
     return [cache for cache in caches if cache.images]
 
 
@@ -79,8 +87,9 @@ def cache_parts(params: Params, device: Device, stage: str) -> list[Part]:
 
 def cache_lines(caches: list[ImageCache], is_cpu: bool) -> list[str]:
     """The caches of RL in words: what they take of the machine's memory beside GPUs, and which are too small."""
-    shown = [cache for cache in caches if cache.stage == "train_rl" and (cache.is_full or not is_cpu)]
-    lines = []
+    of_rl = [cache for cache in caches if cache.stage == "train_rl"]
+    shown = [cache for cache in of_rl if cache.is_full or not is_cpu]
+    lines = [_note(cache) for cache in of_rl if cache.encoders > 1]
     for cache in shown:
         each = " + ".join(f"{size / 2**20:.2f} MiB" for size in (cache.feature_bytes, cache.pixel_bytes) if size)
         lines.append(f"{cache.images:,} screenshots of {cache.what} for {cache.model}, {each} each")
@@ -110,12 +119,24 @@ def _warning(cache: ImageCache) -> str:
     )
 
 
+def _note(cache: ImageCache) -> str:
+    """What it means that processes share no features."""
+    size = math.ceil(cache.images * cache.feature_bytes / GIB)
+    return (
+        f"note: with model.image_cache.disk_gib = 0 the {cache.encoders} processes share no features, so an image is "
+        f"prepared and encoded up to {cache.encoders} times, which the times leave out; the features of an update take "
+        f"model.image_cache.disk_gib = {size}"
+    )
+
+
 def _cache(params: Params, stage: str, architecture: Architecture, images: int, what: str) -> ImageCache:
     vision, viewport = architecture.vision_config, params.browser.viewport
     word = 4 if params.model.dtype == "float32" else 2
     layers = 1 + len(vision.deepstack_visual_indexes)
     features = layers * architecture.image_tokens(viewport) * vision.out_hidden_size
-    is_kept = not params.model.train_vision or (stage == "train_rl" and params.inference.engine == "transformers")
+    cache, processes, is_trained = params.model.image_cache, params.training.processes, params.model.train_vision
+    in_rollouts = stage == "train_rl" and params.inference.engine == "transformers"
+    is_kept = not is_trained or stage == sft_policy.STAGE or in_rollouts
     return ImageCache(
         stage,
         architecture.name,
@@ -123,9 +144,10 @@ def _cache(params: Params, stage: str, architecture: Architecture, images: int, 
         what,
         word * features if is_kept else 0,
         word * architecture.image_patches(viewport) * vision.patch_values,
-        params.model.image_cache.memory_gib * GIB,
-        params.model.image_cache.disk_gib * GIB,
-        params.training.processes,
+        cache.memory_gib * GIB,
+        cache.disk_gib * GIB,
+        processes,
+        encoders=1 if cache.disk_gib or is_trained else processes,
     )
 
 

@@ -162,6 +162,18 @@ def saved_bytes(text: TextShape, precision: Precision) -> int:
             return 8 * h + 8 * q + 6 * k + 8 * i + rows
 
 
+def forward_bytes(text: TextShape, precision: Precision) -> int:
+    """Bytes per token that one layer's pass without gradients holds at its peak, at most; a test measures them."""
+    h, i = text.hidden_size, text.intermediate_size
+    match precision:
+        case "float32":
+            return 20 * h + 12 * i
+        case "mixed":
+            return 18 * h + 6 * i
+        case "bfloat16":
+            return 10 * h + 8 * i
+
+
 def precision_of(model: ModelParams) -> Precision:
     """What a training pass of the recipe's model computes in."""
     if model.dtype == "float32":
@@ -186,8 +198,6 @@ def activation_parts(arch: Architecture, params: Params, tokens: int, whole: Gat
         kept = Part("activations", tokens * layers * per_layer, f"T × L × {per_layer:,} B; T = {tokens:,}")
         again, formula = 0, f"T × {word} B × (2i + h)"
     again += tokens * word * (2 * text.intermediate_size + text.hidden_size)
-    logits = 4 * LOGIT_COPIES * min(tokens * text.vocab_size, MAX_LOGITS)
-    casts = 2 * arch.matrix_parameters if precision == "mixed" else 0
     features, tower = _image_parts(arch, params, tokens, word)
     passing = [
         Part(
@@ -195,15 +205,28 @@ def activation_parts(arch: Architecture, params: Params, tokens: int, whole: Gat
             again + whole.in_layer,
             formula + (", and two of its own" if whole.in_layer else ""),
         ),
-        Part(
-            "logits and rounded weights" if casts else "logits",
-            logits + casts,
-            f"4 B × {LOGIT_COPIES} copies × min(T × V, 2^26)" + (" + 2 B × each matrix" if casts else ""),
-        ),
+        _logits_part(arch, precision, tokens, LOGIT_COPIES),
         replace(tower, bytes=max(0.0, tower.bytes - kept.bytes)),  # before the language model begins
         Part("reduction of the root's gradient", max(0.0, whole.at_end - kept.bytes), "when activations are freed"),
     ]
     return [kept, max(passing, key=lambda part: part.bytes), features]
+
+
+def scoring_parts(arch: Architecture, params: Params, tokens: int, copies: int = LOGIT_COPIES) -> list[Part]:
+    """What a pass without gradients over a row of tokens holds beside weights.
+
+    Args:
+        copies: of one chunk of logits.
+    """
+    precision = precision_of(params.model)
+    per_token = forward_bytes(arch.text_config, precision)
+    features, tower = _image_parts(arch, params, tokens, 2 if precision == "bfloat16" else 4)
+    passing = [
+        Part("one layer's forward pass", tokens * per_token, f"T × {per_token:,} B; T = {tokens:,}"),
+        _logits_part(arch, precision, tokens, copies),
+        tower,
+    ]
+    return [max(passing, key=lambda part: part.bytes), features]
 
 
 def trainer_parts(training: Training, params: Params) -> list[Part]:
@@ -301,6 +324,15 @@ def _trained_parameters(model: ModelParams, arch: Architecture) -> int:
     if model.lora is not None:
         return arch.adapter_parameters(model.lora.rank)
     return arch.parameters if model.train_vision else arch.language_parameters
+
+
+def _logits_part(arch: Architecture, precision: Precision, tokens: int, copies: int) -> Part:
+    """One chunk of logits, and the rounded copies that autocast keeps of all matrices until the pass ends."""
+    logits = 4 * copies * min(tokens * arch.text_config.vocab_size, MAX_LOGITS)
+    formula = f"4 B × {copies} copies × min(T × V, 2^26)"
+    if precision != "mixed":
+        return Part("logits", logits, formula)
+    return Part("logits and rounded weights", logits + 2 * arch.matrix_parameters, formula + " + 2 B × each matrix")
 
 
 def _image_parts(arch: Architecture, params: Params, tokens: int, word: int) -> tuple[Part, Part]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from components.architecture import architecture_of
 from components.params import Params, TrainingParams
+from components.plan import sft_policy
 from components.plan.distilled_judge import judge_length, judge_rows, served_judge
 from components.plan.hardware import GIB, Device
 from components.plan.image_cache import cache_parts
@@ -104,6 +105,8 @@ def memory_plans(params: Params, machine: Machine) -> list[MemoryPlan]:
             *cache_parts(params, device, "train_rl"),
         ]
         plans.append(_trainer_plan("train_rl, judge training", parts, machine, params, asleep))
+    if sft_policy.is_loaded(params):
+        plans.append(_trainer_plan(sft_policy.STAGE, _kl_parts(params, device), machine, params, asleep))
     return plans
 
 
@@ -134,6 +137,14 @@ def _rollout_parts(params: Params, device: Device) -> list[Part]:
     if params.judge.reward == "distilled" and served_judge(params) is None:
         parts.append(cache_part(judge, params, judge_rows(params), judge_length(params)))
     return [*parts, *cache_parts(params, device, "train_rl")]
+
+
+def _kl_parts(params: Params, device: Device) -> list[Part]:
+    """The trainer's process while it compares its policy with that of SFT, before an update."""
+    policy, objective = architecture_of(params.model.base), params.rl.objective
+    parts = resident_parts(policy, params, objective.needs_reference, objective.refers_to_sft) + _judge_weights(params)
+    caches = [replace(part, name=sft_policy.CACHES) for part in cache_parts(params, device, sft_policy.STAGE)]
+    return [*parts, *sft_policy.parts_of(policy, params), *cache_parts(params, device, "train_rl"), *caches]
 
 
 def _judging(params: Params, device: Device) -> list[Part]:

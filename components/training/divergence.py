@@ -6,7 +6,9 @@ Shape suffixes: N response tokens of a micro-batch (n in one chunk), T of one tu
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -20,6 +22,7 @@ from components.rollout import without_run
 from components.training.agreement import policy_sample
 from components.training.forward import Forward, checked_forward
 from components.training.learner import Learner
+from components.training.sharding import is_sharded, shard
 
 TURNS = 64
 """Turns of an iteration on which the KL is measured; more would cost time and narrow it little."""
@@ -33,6 +36,16 @@ def drawn_turns(trajectories: Sequence[Trajectory], seed: int) -> list[tuple[Tra
     return random.Random(f"{seed}:kl:{without_run(trajectories[0].policy)}").sample(turns, min(TURNS, len(turns)))
 
 
+@dataclass(frozen=True)
+class OtherModel:
+    """A model that is not trained, with which the policy is compared."""
+
+    vlm: VLM
+    encoder: Encoder
+    passes: Callable[[], AbstractContextManager[object]] = nullcontext
+    """The context of each of its passes."""
+
+
 def kl_by_family(
     learner: Learner, drawn: Sequence[tuple[Trajectory, Turn]], model: Path
 ) -> dict[str, tuple[float, int]]:
@@ -41,12 +54,11 @@ def kl_by_family(
 
     At each place where a token was sampled, it is the sum of p log(p / q) over the whole vocabulary, p of the policy
     and q of the model, at `rl.temperature`. It is exact there and never negative. `rl.top_p` plays no part: the kept
-    tokens of two policies differ, and then a KL of the truncated distributions is infinite. The model is loaded for the
-    time of the call, so each rank needs memory for one more copy of the weights.
+    tokens of two policies differ, and then a KL of the truncated distributions is infinite.
 
     Args:
         drawn: turns with their trajectories (`drawn_turns`). Only these trajectories travel to the other ranks.
-        model: the directory of the other model.
+        model: the directory of the other model (`other_model`).
 
     Raises:
         TrainerMismatch: a prompt does not render to what the policy saw.
@@ -55,34 +67,59 @@ def kl_by_family(
     params = learner.params
     if not drawn:
         return {}
-    other = VLM.load(model, params.model)
-    other.model.eval()
-    encoder = Encoder(other, params.model.image_cache)
+    other = other_model(learner, model)
     renderer = Renderer(params.agent, params.observation, params.model.think_prefix)
-    samples = [policy_sample(trajectory, turn, renderer, encoder) for trajectory, turn in drawn]
-    sampling = SamplingParams(temperature=params.rl.temperature)
-    forward, _ = checked_forward(other, encoder, samples, sampling, params.rl.max_packing_gap, learner.workers)
+    samples = [policy_sample(trajectory, turn, renderer, learner.encoder) for trajectory, turn in drawn]
+    sampling, tokens = SamplingParams(temperature=params.rl.temperature), params.rl.micro_batch_tokens
+    with other.passes():
+        forward, _ = checked_forward(
+            other.vlm, other.encoder, samples, sampling, params.rl.max_packing_gap, learner.workers
+        )
     own: list[tuple[int, float]] = []
-    batches = list(forward.micro_batches(samples, encoder, params.rl.micro_batch_tokens))
-    for indices, _ in learner.workers.split(batches):
+    for indices, _ in learner.workers.split(list(forward.micro_batches(samples, learner.encoder, tokens))):
         batch = [samples[index] for index in indices]
-        kl_N = divergences((learner.vlm, learner.encoder), (other, encoder), batch, sampling, forward)
+        kl_N = divergences((learner.vlm, learner.encoder), other, batch, sampling, forward)
         kl = kl_N.split([len(sample.response) for sample in batch])
         own += zip(indices, (kl_T.sum().item() for kl_T in kl), strict=True)
     nats_by_index = dict(learner.workers.gather(own))
     sums: dict[str, tuple[float, int]] = {}
     for index, (trajectory, turn) in enumerate(drawn):
-        nats, tokens = sums.get(trajectory.task.family, (0.0, 0))
-        sums[trajectory.task.family] = nats + nats_by_index[index], tokens + len(turn.token_ids)
-    del other, encoder, forward
+        nats, count = sums.get(trajectory.task.family, (0.0, 0))
+        sums[trajectory.task.family] = nats + nats_by_index[index], count + len(turn.token_ids)
+    del other, forward
     free_models()
     return sums
+
+
+def other_model(learner: Learner, directory: Path) -> OtherModel:
+    """The model of a directory, in memory that the learner has already if it can be. All ranks call this.
+
+    The objective's reference may be that model. With adapters, the model with which the phase began is the policy
+    without them. Any other model is loaded, and sharded if the learner's is (`plan.sft_policy` counts it). It uses the
+    learner's vision tower and cached images if its own tower is frozen and equal.
+    """
+    own, params = learner.vlm, learner.params.model
+    if learner.reference is not None and learner.reference_from == directory:
+        encoder = learner.encoder if learner.encoder.vision.is_of(learner.reference) else None
+        return OtherModel(learner.reference, encoder or Encoder(learner.reference, params.image_cache))
+    if own.has_lora and learner.begun_from == directory:
+        return OtherModel(own, learner.encoder, own.without_adapters)
+    device = own.model.device
+    loaded = VLM.load(directory, params.model_copy(update={"device": "cpu"}))
+    loaded.model.eval().requires_grad_(False)
+    loaded.model.model.visual.to(device)
+    is_equal = loaded.share_frozen_tower(own)  # first, so that a GPU never holds two towers beside the weights
+    if is_sharded(own):
+        shard(loaded, learner.workers, device)
+    else:
+        loaded.model.to(device)  # type: ignore[arg-type]  # as in VLM.load
+    return OtherModel(loaded, learner.encoder if is_equal else Encoder(loaded, params.image_cache))
 
 
 @torch.no_grad()
 def divergences(
     policy: tuple[VLM, Encoder],
-    other: tuple[VLM, Encoder],
+    other: OtherModel,
     samples: Sequence[Sample],
     sampling: SamplingParams,
     forward: Forward,
@@ -103,5 +140,6 @@ def divergences(
         nats_nV = (policy_nV.exp() * (policy_nV - other_nV)).masked_fill_(policy_nV == float("-inf"), 0.0)
         kl.append(nats_nV.sum(-1, dtype=torch.float64))
 
-    forward(*other, samples, sampling, visit=compare)
+    with other.passes():
+        forward(other.vlm, other.encoder, samples, sampling, visit=compare)
     return torch.cat(kl)[: sum(len(sample.response) for sample in samples)]

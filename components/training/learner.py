@@ -63,6 +63,11 @@ class Learner:
     thread of a pool may have another one, because it gets what the decoder had set when the thread was first used."""
     earlier_updates: int = 0
     """The number of iterations that earlier phases were to have, so that no two updates have the same seed."""
+    reference_from: Path | None = None
+    """The directory of the reference, if it does not move and is known."""
+    begun_from: Path | None = None
+    """The directory of the model with which the phase began, if it is known. With adapters, the weights beneath them
+    are still its weights."""
     _substitute: Weights = field(default_factory=dict)
     """Weights that `gathered_weights` returns in place of the model's own, while an earlier version is handed out."""
 
@@ -116,6 +121,9 @@ class Learner:
         fixed = None if reference is None else VLM.load(reference, params.model, train=True)  # the model's own dtype
         learner = cls.begin(VLM.load(model, params.model, train=True), params, workers, trajectories, fixed)
         learner.earlier_updates = params.rl.short.iterations if phase == "long" else 0
+        learner.begun_from = model
+        if learner.reference is not None and learner._anchor_decay is None:
+            learner.reference_from = reference or model
         if (model / OPTIMIZER).exists():
             learner.take_over(torch.load(model / OPTIMIZER, map_location="cpu", mmap=True, weights_only=True))
         return learner

@@ -23,10 +23,15 @@ WHOLE = StateDictOptions(full_state_dict=True, cpu_offload=True, strict=False)
 """How states are gathered on the main process, and how they are sharded again."""
 
 
-def shard(vlm: VLM, workers: Workers) -> None:
+def shard(vlm: VLM, workers: Workers, device: torch.device | None = None) -> None:
     """Shard a model in place over the workers. Add adapters and freeze parameters before this call; make optimisers
-    and copies after it."""
-    mesh = init_device_mesh(vlm.model.device.type, (workers.size,))
+    and copies after it.
+
+    Args:
+        device: where the shards go; None: where the model is. A model in the machine's memory goes to a GPU layer by
+            layer, so it is never there as a whole. A frozen vision tower stays where it is.
+    """
+    mesh = init_device_mesh((device or vlm.model.device).type, (workers.size,))
     tower = vlm.model.model.visual
     is_tower_trained = any(parameter.requires_grad for parameter in tower.parameters())
     for layer in [*vlm.model.model.language_model.layers, *(tower.blocks if is_tower_trained else ())]:

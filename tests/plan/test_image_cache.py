@@ -52,6 +52,32 @@ def test_features_on_disk_are_not_encoded_again():
     assert not of_an_update(Path("one-gpu"), memory_gib=0.5, disk_gib=16).is_full
 
 
+@pytest.mark.parametrize("recipe", ["one-gpu", "demo"])
+def test_processes_that_share_no_features_are_noted_with_the_key(capsys, recipe):
+    def notes(processes: int, disk_gib: float) -> list[str]:
+        keys = [f"training.processes={processes}", f"model.image_cache.disk_gib={disk_gib}"]
+        settings = [word for key in keys for word in ("--set", key)]
+        main(["plan", recipe, "--uncalibrated", "--devices", "2", *settings])
+        return [line for line in capsys.readouterr().out.splitlines() if line.startswith("  note: ")]
+
+    assert notes(1, 0) == notes(2, 16) == []
+    [note] = notes(2, 0)
+    assert "with model.image_cache.disk_gib = 0 the 2 processes share no features" in note
+    assert "prepared and encoded up to 2 times" in note
+
+
+def test_the_note_says_how_much_disk_the_features_of_an_update_take(capsys):
+    settings = ["--set", "training.processes=2", "--set", "model.image_cache.disk_gib=0"]
+    main(["plan", "one-gpu", *settings, "--devices", "2"])
+    assert "model.image_cache.disk_gib = 4\n" in capsys.readouterr().out  # 374 x 9 MiB
+
+
+def test_a_trained_tower_has_no_features_to_share():
+    trained = {"model.train_vision": True, "model.lora": None, "training.processes": 2}
+    caches = plan(Path("one-gpu"), PlanOptions({**trained, "model.image_cache.disk_gib": 0})).image_caches
+    assert {cache.encoders for cache in caches} == {1}
+
+
 @pytest.mark.parametrize("stage", ["train_sft, update", "train_rl, update", "train_rl, rollouts"])
 def test_a_cpu_has_the_caches_in_its_memory(stage):
     plans = [plan(SMALL, PlanOptions({"model.image_cache.memory_gib": gib})).memory for gib in (0, 1000)]

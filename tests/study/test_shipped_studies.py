@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 SHIPPED = sorted((ROOT / "recipes/studies").glob("*.yaml"))
 ASKED_FOR = {
     *"screenshots horizon dynamic-sampling ppo-epochs clip group-size".split(),
-    *"sft-weight reward task-sampling difficulty memory thinking".split(),
+    *"sft-weight reward task-sampling difficulty memory thinking feedback reasoning-history".split(),
 }
 
 

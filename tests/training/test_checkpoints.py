@@ -126,6 +126,25 @@ def test_the_command_takes_a_stopped_phase_back(tmp_path, monkeypatch, capsys):
     assert "there are those of: 2" in capsys.readouterr().err
 
 
+def test_a_phase_whose_newest_is_its_best_is_told_what_keeps_more(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    checkpoints = Checkpoints(project(tmp_path))
+    for iteration in (2, 4):
+        write(checkpoints, iteration)
+    checkpoints.prune(load().rl.checkpoints.keep, protected=[4])
+    assert main(["rl", "rollback", "2"]) == 1
+    refused = capsys.readouterr().err
+    assert "there are those of: none" in refused
+    assert (
+        "Raise rl.checkpoints.keep to keep more in another run of the phase: with a changed value it begins" in refused
+    )
+    recipe = yaml.safe_load(Path("params.yaml").read_text())
+    recipe["rl"]["checkpoints"] = {"keep": 5}
+    Path("params.yaml").write_text(yaml.safe_dump(recipe))
+    assert main(["rl", "rollback", "2"]) == 1
+    assert "train_rl@short has no state for params.yaml" in capsys.readouterr().err
+
+
 def test_a_finished_phase_that_was_taken_back_goes_on_with_other_code(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     state = project(tmp_path)

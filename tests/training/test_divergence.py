@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import gc
 import weakref
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -13,10 +14,15 @@ import torch
 
 from components.model import VLM, Encoder
 from components.params import SamplingParams
-from components.training.divergence import divergences, drawn_turns, kl_by_family
-from components.training.forward import Forward
+from components.plan import sft_policy
+from components.training.divergence import OtherModel, divergences, drawn_turns, kl_by_family, other_model
+from components.training.forward import Forward, response_logprobs
 from components.training.learner import Learner
+from components.training.workers import SINGLE_PROCESS
+from tests.samples import recipe
+from tests.training.test_workers import launched
 from tests.training.updates import RL, group_of, recipe_with, samples_of
+from tests.vlm import AGENT
 
 
 @pytest.fixture
@@ -47,9 +53,8 @@ def test_the_kl_is_the_sum_over_the_vocabulary(rolled, moved, packed):
     vlm, trajectories = rolled
     encoder = Encoder(vlm)
     samples = [turn.sample for turn in samples_of(group_of(trajectories, [1, 0, 0, 1]), encoder, RL)]
-    found = divergences(
-        (vlm, encoder), (moved, Encoder(moved)), samples, SamplingParams(temperature=0.9), Forward(packed)
-    )
+    other, sampling = OtherModel(moved, Encoder(moved)), SamplingParams(temperature=0.9)
+    found = divergences((vlm, encoder), other, samples, sampling, Forward(packed))
     expected = []
     for sample in samples:
         policy_TV, other_TV = by_hand(vlm, sample, 0.9), by_hand(moved, sample, 0.9)
@@ -104,7 +109,103 @@ def test_a_blank_sample_at_the_end_of_one_model_changes_nothing():
     def kl(rows: int, other_rows: int) -> torch.Tensor:
         passes = iter([first_nV[:rows], second_nV[:other_rows]])
         samples = [SimpleNamespace(response=[1, 2, 3, 4])]
-        return divergences((), (), samples, SamplingParams(), lambda *_, visit: visit(next(passes)))
+        return divergences((), OtherModel((), ()), samples, SamplingParams(), lambda *_, visit: visit(next(passes)))
 
     assert torch.equal(kl(5, 4), kl(4, 4))
     assert torch.equal(kl(4, 5), kl(4, 4))
+
+
+ADAPTED = {"model__lora": {"rank": 4, "alpha": 8}}
+ANCHORED = {"kl": 0.1, "anchor_decay": 0.5}
+REFERRING = {"rl__objective": {"name": "m_grpo", "kl": 0.1}}
+
+
+def shifted_learner(sft: Path, **changes: object) -> Learner:
+    """A learner of the short phase that has left the SFT policy."""
+    params = recipe(**changes).model_copy(update={"agent": AGENT})
+    learner = Learner.load_model(SINGLE_PROCESS, sft, params, "short")
+    with torch.no_grad():
+        for parameter in learner.vlm.trainable():
+            parameter.add_(0.02 * torch.randn(parameter.shape, generator=torch.Generator().manual_seed(7)))
+    return learner
+
+
+@pytest.mark.parametrize("changes", [ADAPTED, REFERRING, ADAPTED | REFERRING], ids=["adapters", "reference", "both"])
+def test_an_sft_policy_that_the_learner_holds_is_not_loaded(rolled, tmp_path: Path, changes):
+    sft, copied = tmp_path / "sft", tmp_path / "copied"
+    rolled[0].save(sft)
+    learner = shifted_learner(sft, **changes)
+    drawn = drawn_turns(rolled[1], 0)
+    sft.rename(copied)
+    ((nats, tokens),) = kl_by_family(learner, drawn, sft).values()  # its files are gone
+    assert nats / tokens > 1e-4
+    assert kl_by_family(learner, drawn, copied) == {"a": (nats, tokens)}, "as of a copy that is loaded"
+
+
+def test_the_adapters_count_again_after_the_kl(rolled, tmp_path: Path):
+    rolled[0].save(tmp_path)
+    learner = shifted_learner(tmp_path, **ADAPTED)
+    samples = [turn.sample for turn in samples_of(group_of(rolled[1], [1, 0, 0, 1]), learner.encoder, RL)]
+    before = response_logprobs(learner.vlm, learner.encoder, samples)
+    kl_by_family(learner, drawn_turns(rolled[1], 0), tmp_path)
+    assert all(map(torch.equal, response_logprobs(learner.vlm, learner.encoder, samples), before))
+    assert all(parameter.requires_grad for name, parameter in learner.vlm.model.named_parameters() if ".lora_" in name)
+
+
+def test_a_reference_that_moves_is_not_the_sft_policy(rolled, tmp_path: Path):
+    rolled[0].save(tmp_path)
+    learner = shifted_learner(tmp_path, rl__objective={"name": "m_grpo", "kl": 0.1, "anchor_decay": 0.5})
+    drawn = drawn_turns(rolled[1], 0)
+    before = kl_by_family(learner, drawn, tmp_path)
+    learner._move_reference()
+    assert kl_by_family(learner, drawn, tmp_path) == before
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_a_loaded_policy_with_the_frozen_tower_uses_the_cached_images(rolled, tmp_path: Path, dtype):
+    replace(rolled[0], compute_dtype=getattr(torch, dtype)).save(tmp_path)  # SFT saves what RL computes with
+    learner = shifted_learner(tmp_path, model__dtype=dtype)
+    drawn = drawn_turns(rolled[1], 0)
+    other = other_model(learner, tmp_path)
+    assert other.vlm is not learner.vlm
+    assert other.encoder is learner.encoder
+    assert learner.encoder.vision.is_of(other.vlm) == (dtype == "float32"), "one tower in memory, if it is of one dtype"
+    kl_by_family(learner, drawn, tmp_path)
+    images = {image.sha256 for trajectory, turn in drawn for image in [turn.observation.screenshot]}
+    counts = learner.encoder.vision.take_counts()
+    assert (counts.prepared, counts.encoded) == (len(images), len(images))
+    kl_by_family(learner, drawn, tmp_path)
+    counts = learner.encoder.vision.take_counts()
+    assert (counts.prepared, counts.encoded) == (0, 0)
+
+
+def test_a_trained_tower_has_images_of_its_own(rolled, tmp_path: Path):
+    rolled[0].save(tmp_path)
+    learner = shifted_learner(tmp_path, model__train_vision=True)
+    assert other_model(learner, tmp_path).encoder is not learner.encoder
+
+
+@pytest.mark.slow
+def test_two_processes_hold_shards_of_the_sft_policy_and_find_the_same_kl(tmp_path: Path):
+    """`workers_child.compare` itself asserts how much a process holds, and that adapters learn afterwards."""
+    assert launched(tmp_path, "kl") == {"full": "same", "lora": "same"}
+
+
+@pytest.mark.parametrize("phase", ["short", "long"])
+@pytest.mark.parametrize("lora", [None, {"rank": 4, "alpha": 8}], ids=["weights", "adapters"])
+@pytest.mark.parametrize("objective", [{}, {"kl": 0.1}, {"kl": 0.1, "reference": "sft"}, ANCHORED])
+def test_the_plan_counts_an_sft_policy_where_one_is_loaded(rolled, tmp_path: Path, phase, lora, objective):
+    for name in ("sft", "rl-short"):
+        rolled[0].save(tmp_path / name)
+    steps = {name: {"iterations": int(name == phase), "max_steps": 2} for name in ("short", "long")}
+    params = recipe(
+        **{f"rl__{name}": value for name, value in steps.items()},
+        rl__validation={"every": 1, "tasks": 1},
+        rl__objective={"name": "mm_grpo", **objective},
+        model__lora=lora,
+    )
+    begun = tmp_path / {"short": "sft", "long": "rl-short"}[phase]
+    reference = tmp_path / "sft" if params.rl.objective.refers_to_sft and phase == "long" else None
+    learner = Learner.load_model(SINGLE_PROCESS, begun, params, phase, reference=reference)
+    held = learner.vlm, learner.reference
+    assert sft_policy.is_loaded(params) == (other_model(learner, tmp_path / "sft").vlm not in held)

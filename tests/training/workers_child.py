@@ -21,9 +21,10 @@ from components.agent import Prompt
 from components.agent.rendering import Text
 from components.model import VLM, Encoder, Sample, scoring
 from components.model.lora import ADAPTER, merged_weights
-from components.params import ImageCacheParams, LoRAParams, OptimParams, parse
+from components.params import ImageCacheParams, LoRAParams, OptimParams, Params, parse
 from components.training import training_state
 from components.training import workers as workers_module
+from components.training.divergence import drawn_turns, kl_by_family, other_model
 from components.training.learner import Learner
 from components.training.objectives import WeightedSample, objective_of
 from components.training.sharding import is_sharded, shard, whole_state
@@ -222,6 +223,44 @@ def encode_images(workers: Workers, cache: Path) -> dict:
     return asdict(update(vlm, groups, params, optimizer, vlm.frozen_copy(), workers=workers, image_cache=kept))
 
 
+def compare(learner: Learner, drawn: list, sft: Path, sharded: bool) -> dict[str, tuple[float, int]]:
+    """Job: the KL to the SFT policy, of which a sharded learner holds its part."""
+    other = other_model(learner, sft)
+    assert is_sharded(other.vlm) == sharded
+    assert held(other.vlm) < 0.6 or not sharded, "this process holds more than its part"
+    del other
+    return kl_by_family(learner, drawn, sft)
+
+
+def moved_learner(workers: Workers, sft: Path, params: Params) -> Learner:
+    """A learner whose trained weights have left the SFT policy alike on every process."""
+    learner = Learner.load_model(workers, sft, params, "short")
+    with torch.no_grad():
+        for parameter in learner.vlm.trainable():
+            parameter.mul_(1.05).add_(0.001)
+    return learner
+
+
+def measure_kl(workers: Workers, sft: Path) -> dict[str, str]:
+    """The KL to the SFT policy of a learner that is sharded and of one that is not, with and without adapters."""
+    vlm, found, recipe = random_vlm(), {}, OVERLAPPING | {"rl__objective": {"name": "m_grpo", "kl": 0.0}}
+    vlm.save(sft)
+    trajectories = roll(vlm, Encoder(vlm), 4, [1, 3, 2])
+    for name, lora in (("full", None), ("lora", {"rank": 4, "alpha": 8})):
+        values = []
+        for sharded in (False, True):
+            training = {"processes": workers.size, "shard": sharded}
+            params = parse(raw_recipe(**recipe, model__lora=lora, training=training))
+            learners = workers.replicate(moved_learner, sft, params)
+            values.append(learners.run(compare, drawn_turns(trajectories, 0), sft, sharded))
+        assert values[0]["a"][0] > 0
+        found[name] = "same" if values[0] == values[1] else repr(values)
+        before = adapters(learners) if lora else None
+        learners.run(Learner.update, [group_of(trajectories, [1, 0, 0, 1])], 2)  # stale rollouts
+        assert before is None or not torch.equal(adapters(learners), before), "the KL has frozen the adapters"
+    return found
+
+
 def number_of_every_rank(workers: Workers, number: int) -> list[int]:
     """Job: gather a number."""
     return workers.gather([number])
@@ -261,6 +300,8 @@ def main(out: Path, kind: str, *cases: str) -> None:
         return workers.serve_jobs()
     if kind == "overlap":
         found = overlap(workers, out.with_name("model"))
+    elif kind == "kl":
+        found = measure_kl(workers, out.with_name("sft"))
     elif kind == "waits":
         found = wait_and_gather(workers)
     elif kind == "hangs":
