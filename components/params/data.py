@@ -19,9 +19,9 @@ class TaskFile(Section):
     path: str
     """The file."""
     split: Literal["train", "rl", "eval", "heldout", "validation"] | None = None
-    """The split of its tasks; `rl` tasks are trained on by RL alone, without demonstrations. null follows the schema: `eval` for benchmarks, `train` for training sets, and for
-    rows in Waymark's schema the `split` of each row. PAE has the columns of WebVoyager, and WebArena-Lite's training
-    tasks have those of WebArena: both need `train` here."""
+    """The split of its tasks; `rl` tasks are trained on by RL alone, without demonstrations. null follows the schema:
+    `eval` for benchmarks, `train` for training sets, and for rows in Waymark's schema the `split` of each row. PAE has
+    the columns of WebVoyager, and WebArena-Lite's training tasks have those of WebArena: both need `train` here."""
     answers: str | None = None
     """The path of WebVoyager's reference answers, which are joined by id."""
 
