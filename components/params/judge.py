@@ -86,6 +86,10 @@ class DistillParams(Section):
     mismatched: float = Field(default=0, ge=0, le=1)
     """Further failures to learn from, as a share of the successful attempts: such an attempt with the task of another
     attempt at the same website (`components/judge/mismatched.py`). Only for tasks that ask for different things."""
+    other_answers: float = Field(default=0, ge=0, le=1)
+    """Share of the attempts that are shown with another answer and keep their label, so that no text of an answer
+    convinces the judge. Only attempts at tasks whose success does not depend on the answer
+    (`components/judge/other_answers.py`)."""
     optim: OptimParams
     retrain: RetrainParams | None = None
     """Train the judge again while it rewards RL, on rollouts that the auditor labelled. Null: it stays as it is. With

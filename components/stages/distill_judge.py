@@ -13,6 +13,7 @@ from components.judge.calibration import Calibration, calibrate
 from components.judge.distilled import DistilledJudge, hold_out
 from components.judge.labelled_trajectories import REHEARSED, LabelledTrajectories
 from components.judge.mismatched import mismatched
+from components.judge.other_answers import WithOtherAnswers
 from components.judge.protocols import voted
 from components.lazy_records import Chain, TableRecords, where
 from components.memory import free_models
@@ -60,8 +61,11 @@ class Split:
         held_out = hold_out([t.task for t in rolled_out], distill, params.seed)
         training = where(Chain(rolled_out, teacher_attempts), lambda t: t.task_id not in held_out)
         examples, examples_labels = mismatched(training, labels, distill.mismatched, params.seed)
+        learned: Sequence[Trajectory] = Chain(training, examples)
+        if distill.other_answers:
+            learned = WithOtherAnswers(learned, distill.other_answers, params.seed)
         return cls(
-            training=Chain(training, examples),
+            training=learned,
             tested=where(rolled_out, lambda t: t.task_id in held_out),
             verdicts=labels | {label.trajectory_id: label for label in examples_labels},
             available=len(rolled_out) + len(teacher_attempts) + len(examples),

@@ -22,6 +22,7 @@ from pathlib import Path
 from components.judge.distilled import DistilledJudge
 from components.judge.labelled_trajectories import REHEARSED, LabelledTrajectories
 from components.judge.mismatched import mismatched
+from components.judge.other_answers import WithOtherAnswers
 from components.memory import free_models
 from components.model import VLM, ImageFolder
 from components.params import Params, RetrainParams
@@ -53,10 +54,14 @@ def examples(rollouts: LabelledTrajectories, judge: Path, params: Params) -> Lab
     Args:
         judge: the directory of the distilled judge.
     """
-    share = params.judge.distill.mismatched
-    attempts, labels = mismatched(rollouts.trajectories, rollouts.labels, share, params.seed)
+    distill = params.judge.distill
+    attempts, labels = mismatched(rollouts.trajectories, rollouts.labels, distill.mismatched, params.seed)
     failures = LabelledTrajectories(attempts, {label.trajectory_id: label for label in labels})
-    return LabelledTrajectories.join([rollouts, failures, LabelledTrajectories.read(judge / REHEARSED)])
+    new = LabelledTrajectories.join([rollouts, failures])
+    if distill.other_answers:
+        changed = WithOtherAnswers(new.trajectories, distill.other_answers, params.seed)
+        new = LabelledTrajectories(changed, new.labels)
+    return LabelledTrajectories.join([new, LabelledTrajectories.read(judge / REHEARSED)])
 
 
 def _folder(state_dir: Path, iteration: int) -> Path:

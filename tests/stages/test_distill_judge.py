@@ -26,6 +26,7 @@ def distilled(where: Path, processes: int, shard: bool) -> tuple[dict, dict[str,
     (where / "data").mkdir()
     (where / "data/base_model").symlink_to(ROOT / "data/base_model")
     recipe = shipped("smoke")
+    recipe["judge"]["distill"]["other_answers"] = 0.5
     recipe["judge"]["distill"]["optim"] |= {"epochs": 2, "batch_size": 4, "micro_batch_tokens": 600}
     recipe["training"] = {"processes": processes, "shard": shard}
     recipe["inference"]["engine"] = "vllm" if shard else "transformers"

@@ -67,6 +67,21 @@ def test_successes_with_another_task_are_failures_to_learn_from(distilled):
     assert {t.answer for t in learned.trajectories[4:8]} == {"a"}
 
 
+def test_rollouts_have_other_answers_and_rehearsed_examples_keep_theirs(distilled):
+    site = {"source": "miniwob", "start_url": "http://miniwob.test/click-test.html", "website": "miniwob/click-test"}
+    tasks = [a_task(seed, evaluator={"type": "site_reward"}, **site) for seed in range(8)]
+    rollouts = [a_trajectory(task, turns=1, answer="a") for task in tasks]
+    params = with_retraining(RetrainParams(every=2, optim=OPTIM))
+    distill = params.judge.distill.model_copy(update={"other_answers": 1.0})
+    params = params.model_copy(update={"judge": params.judge.model_copy(update={"distill": distill})})
+    labelled = LabelledTrajectories(rollouts, {label.trajectory_id: label for label in labels(rollouts)})
+    learned = examples(labelled, distilled, params)
+    answers = [trajectory.answer for trajectory in learned.trajectories]
+    assert "a" not in answers[:8]
+    assert answers[8:] == [trajectory.answer for trajectory in attempts([900])]
+    assert [learned.labels[t.trajectory_id] for t in learned.trajectories][:8] == labels(rollouts)
+
+
 @pytest.mark.slow
 def test_the_judge_learns_what_the_auditor_says(distilled, tmp_path):
     params = with_retraining(RetrainParams(every=2, share=1.0, optim=OptimParams(epochs=12, lr=1e-3, batch_size=4)))
