@@ -8,8 +8,13 @@ from components.records import RowChange
 from components.worlds.city.tasks.registry import find
 
 
-def added(table: str, **values: str) -> RowChange:
-    return RowChange(table=table, key=f"{table} {sorted(values.items())}", before=None, after=values)
+def added(table: str, key: str, **values: str) -> RowChange:
+    return RowChange(table=table, key=key, before=None, after=values)
+
+
+def followup(title: str) -> RowChange:
+    """The desk's note on ticket 7, with the key 31."""
+    return added("helpdesk_followup", "31", ticket_id="7", author="dana", title=title, comment="")
 
 
 def changed(table: str, key: str, before: dict[str, str], after: dict[str, str]) -> RowChange:
@@ -23,8 +28,8 @@ def test_a_ticket_is_assigned_in_any_language(title, field):
     facts = {"ticket": "7", "username": "piet", "user": "12", "title": "Lamp", "owner": "Piet"}
     changes = [
         changed("helpdesk_ticket", "7", {"assigned_to_id": "11"}, {"assigned_to_id": "12"}),
-        added("helpdesk_followup", ticket_id="7", title=title, comment=""),
-        added("helpdesk_ticketchange", field=field, old_value="dana", new_value="piet"),
+        followup(title),
+        added("helpdesk_ticketchange", "5", followup_id="31", field=field, old_value="dana", new_value="piet"),
     ]
     check = find("desk_assign_ticket").check(facts, changes, None)
     assert (check.reward, check.missing, check.side_effects) == (1.0, [], [])
@@ -36,8 +41,18 @@ def test_a_ticket_is_assigned_in_any_language(title, field):
 def test_a_ticket_is_held_in_any_language(title, field):
     changes = [
         changed("helpdesk_ticket", "7", {"on_hold": "False"}, {"on_hold": "True"}),
-        added("helpdesk_followup", ticket_id="7", title=title, comment=""),
-        added("helpdesk_ticketchange", field=field, old_value="False", new_value="True"),
+        followup(title),
+        added("helpdesk_ticketchange", "5", followup_id="31", field=field, old_value="False", new_value="True"),
     ]
     check = find("desk_hold_ticket").check({"ticket": "7", "title": "Lamp"}, changes, None)
     assert (check.reward, check.missing, check.side_effects) == (1.0, [], [])
+
+
+def test_a_changed_field_of_another_ticket_is_a_side_effect():
+    changes = [
+        changed("helpdesk_ticket", "7", {"on_hold": "False"}, {"on_hold": "True"}),
+        followup("Ticket placed on hold"),
+        added("helpdesk_ticketchange", "5", followup_id="32", field="On Hold", old_value="False", new_value="True"),
+    ]
+    check = find("desk_hold_ticket").check({"ticket": "7", "title": "Lamp"}, changes, None)
+    assert (check.reward, len(check.missing), len(check.side_effects)) == (0.0, 1, 1)
