@@ -112,6 +112,7 @@ class ForeignFrames:
         if element is None:
             raise PlaywrightError("the frame is gone")
         described = await around.cdp.send("DOM.describeNode", {"objectId": element})
+        await around.cdp.send("Runtime.releaseObject", {"objectId": element})  # else a removed frame stays in memory
         frame_id = described["node"].get("frameId")
         if frame_id is None:
             raise PlaywrightError("the frame is gone")

@@ -11,7 +11,7 @@ from dataclasses import replace
 from components.browser.axtree import Node, NotShown
 from components.browser.axtree_rendering import as_html, as_tree
 from components.browser.errors import EnvError
-from components.browser.page_state import Mark, PageState
+from components.browser.page_state import Mark, PageState, StateExtras
 from components.browser.pool_context import PoolContext
 from components.browser.step_state import StepState
 from components.browser.tab import Tab
@@ -53,19 +53,16 @@ class Observer:
             since: its number of requests at that time.
             hovered: whether the call only moved the cursor.
         """
-        state = await tab.look(
-            self._params.settle_ms,
-            before,
+        extras = StateExtras(
             elements=self._step.is_last_call and self._text in ELEMENT_LISTS,
             instruction=self.instruction,
             details=self.has_details,
             owners=self.shows_owners,
             listeners=self.has_details,
             tree=self._step.is_last_call and self._text in TREES,
-            quiet_ms=self._params.quiet_ms,
-            since=since,
-            hovered=hovered,
         )
+        quiet_ms = self._params.quiet_ms
+        state = await tab.look(self._params.settle_ms, before, extras, quiet_ms=quiet_ms, since=since, hovered=hovered)
         self._step.keep(tab, state)
         return state
 

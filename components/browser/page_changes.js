@@ -205,7 +205,8 @@ function differs(state, before, hovered) {
 
 // The frames of other origins and the canvases that are in view, and whether there are more elements than are compared. The
 // frame at the point of the call is the first; it and the frame with the focus count wherever they are. The canvases are areas
-// of the page. The possible hosts of closed shadow roots are collected.
+// of the page. The possible hosts of closed shadow roots are collected; on a page that is not live (see `mark`), those are
+// custom elements only.
 function opaqueParts(state) {
   const roots = [...state.roots];
   const drawn = (el) => isShown(el) && el.checkVisibility({ visibilityProperty: true }) && inView(el);
@@ -214,10 +215,10 @@ function opaqueParts(state) {
     return { x: left + scrollX, y: top + scrollY, width: right - left, height: bottom - top };
   }).filter(({ width, height }) => width >= 8 && height >= 8);
   for (const root of roots) for (const el of root.querySelectorAll('*')) if (el.localName.includes('-') && isShown(el)) suspect(el);
-  if (state.target) suspect(state.target, true);
+  if (state.before && state.target) suspect(state.target, true);
   state.opaque = opaqueFrames(roots).filter((el) => [state.target, state.focus].includes(el) || drawn(el))
     .sort((one, other) => (other === state.target) - (one === state.target));
-  return { opaque_frames: state.opaque.length, canvases, crowded: state.before.crowded };
+  return { opaque_frames: state.opaque.length, canvases, crowded: state.before?.crowded };
 }
 
 function inView(el) {

@@ -7,6 +7,7 @@ default is a bug of the harness, and the parse raises `pydantic.ValidationError`
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict
@@ -237,6 +238,27 @@ class FramePart(Answer):
     """As in `Mark`."""
     drawn: int = 0
     """Number of elements that may be controls because they listen (`listeners.js`)."""
+
+
+@dataclass(frozen=True)
+class StateExtras:
+    """What a state tells besides what every state tells."""
+
+    elements: bool = False
+    """The element list."""
+    instruction: str | None = None
+    """CSS selector of what the element list leaves out."""
+    details: bool = False
+    """Whether the list has details (`element_list`)."""
+    owners: bool = False
+    """Whether it has owners (`element_list`)."""
+    listeners: bool = False
+    """Whether it has the controls that only a listener makes (`listeners.py`)."""
+    tree: bool = False
+    """What an accessibility tree does not tell: `PageState.beyond` and `PageState.editors`."""
+
+
+NOTHING_ELSE = StateExtras()
 
 
 class PageState(Focused):

@@ -51,6 +51,7 @@ function target([x, y]) {
 }
 
 // A page is live if it may react at any time: then all that can be watched is remembered, not only the changes of the document.
+// What cannot be watched from here is told in both cases.
 function mark({ at, live }) {
   const state = memory();
   if (live || state.walked !== state.changes) watchRoots(state);
@@ -60,8 +61,7 @@ function mark({ at, live }) {
   state.commander = state.pressed = null;
   state.refusals.clear();
   state.before = live ? { ...snapshot(state), loading: new Set(loadingSigns(state)) } : null;
-  return { url: location.href, changes: state.changes, effects: state.effects, target: describe(state.target),
-    ...(live ? opaqueParts(state) : {}) };
+  return { url: location.href, changes: state.changes, effects: state.effects, target: describe(state.target), ...opaqueParts(state) };
 }
 
 async function look(request) {

@@ -27,7 +27,7 @@ from components.browser.open_web import OpenWeb
 from components.browser.operation_guard import OperationGuard
 from components.browser.page_ending import PageEnding, read_reward
 from components.browser.page_limits import NAVIGATION_S
-from components.browser.page_state import Mark, PageState
+from components.browser.page_state import Mark, PageState, StateExtras
 from components.browser.pool_context import PoolContext
 from components.browser.reading import read_page, unread
 from components.browser.site import SiteEpisode
@@ -104,13 +104,13 @@ class Session:
         await self.settle_dialogs()  # the teacher answers none
         async with self._guard.operation(EnvError, self.params.step_timeout_s, "the teacher's look at the page"):
             observer = self._observer
-            state = await self.tabs.active.look(
-                0,
+            extras = StateExtras(
                 elements=True,
                 instruction=observer.instruction,
                 owners=observer.shows_owners,
                 listeners=observer.has_details,
             )
+            state = await self.tabs.active.look(0, extras=extras)
             return state.elements or ""
 
     async def oracle_elements(self) -> list[Placed]:

@@ -7,7 +7,7 @@ import base64
 import contextlib
 import time
 from collections.abc import Awaitable, Callable, Coroutine
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -25,7 +25,7 @@ from components.browser.isolated_world import IsolatedWorld
 from components.browser.navigation import Navigation
 from components.browser.network import NetworkActivity
 from components.browser.opaque import OpaqueParts
-from components.browser.page_state import AnyAnswer, Mark, PageState
+from components.browser.page_state import NOTHING_ELSE, AnyAnswer, Mark, PageState, StateExtras
 from components.browser.playwright_errors import NavigatedError, translate
 from components.browser.window import Window
 
@@ -162,12 +162,8 @@ class Tab:
         self,
         settle_ms: int,
         before: Mark | None = None,
-        elements: bool = False,
-        instruction: str | None = None,
-        details: bool = False,
-        owners: bool = False,
-        listeners: bool = False,
-        tree: bool = False,
+        extras: StateExtras = NOTHING_ELSE,
+        *,
         quiet_ms: int = 0,
         since: int = 0,
         hovered: bool = False,
@@ -179,17 +175,12 @@ class Tab:
         page is answered meanwhile, the wait begins again: an answer has effects as any call has.
 
         Args:
-            instruction: CSS selector of what the element list leaves out.
-            details: whether it has details (`element_list`).
-            owners: whether it has owners (`element_list`).
-            listeners: whether it has the controls that only a listener makes (`listeners.py`).
-            tree: read what `accessible` does not tell: `PageState.beyond` and `PageState.editors`.
+            extras: what the state tells besides, such as the element list.
             hovered: a change of the style of the marked element counts as a change.
         """
         request = {
             "op": "look", "changes": before and before.changes, "effects": before and before.effects,
-            "still": quiet_ms, "elements": elements, "instruction": instruction, "details": details, "owners": owners,
-            "listeners": listeners, "tree": tree, "hovered": hovered,
+            "still": quiet_ms, "hovered": hovered, **asdict(extras),
         }  # fmt: skip
         documents, wheel = self.documents, None
         try:

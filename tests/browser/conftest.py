@@ -88,8 +88,13 @@ def visit(visit_params: BrowserParams) -> Iterator[Callable[[str, Callable[[Sess
         runner.run(browsers.__aexit__())
 
 
+def separate(patch: pytest.MonkeyPatch) -> None:
+    """Give frames of another site renderers of their own, as a whole Chromium does; the headless shell gives none."""
+    flags = pool.launch_flags
+    patch.setattr(pool, "launch_flags", lambda *arguments: [*flags(*arguments), "--site-per-process"])
+
+
 @pytest.fixture
 def separate_renderers(monkeypatch) -> None:
-    """Frames of another site get renderers of their own, as in a whole Chromium; the headless shell gives them none."""
-    flags = pool.launch_flags
-    monkeypatch.setattr(pool, "launch_flags", lambda *arguments: [*flags(*arguments), "--site-per-process"])
+    """Frames of another site get renderers of their own (`separate`)."""
+    separate(monkeypatch)

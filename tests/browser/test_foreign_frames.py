@@ -8,6 +8,7 @@ import itertools
 import pytest
 
 from components.browser import BrowserPool, check_call, parse_elements
+from components.browser.page_state import StateExtras
 from tests.browser.conftest import PARAMS, Pages, task
 
 _COUNT = itertools.count()
@@ -87,6 +88,7 @@ def test_each_frame_in_a_renderer_of_its_own_has_one_session(pages, framed, sepa
     assert made <= 8, "frames that navigate get one anew"
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize("kind", ["port", "site", "sandbox"])
 @pytest.mark.parametrize("style", ["margin:30px;border:9px solid;padding:13px", "transform:scale(.5)"])
 def test_a_button_in_a_foreign_frame_is_pressed_at_its_point(press, framed, kind, style):
@@ -126,6 +128,6 @@ def test_a_page_without_foreign_frames_costs_no_round_trip(pages, visit):
     url = pages.add("/alone", "<button>a</button><iframe srcdoc='<button>b</button>'></iframe>")
 
     async def look(session, _):
-        return (await session.tabs.active.look(0, elements=True)).frames
+        return (await session.tabs.active.look(0, extras=StateExtras(elements=True))).frames
 
     assert visit(url, look) == ()

@@ -364,6 +364,10 @@ def test_a_model_behind_an_endpoint_acts_in_the_recipes_protocol(shop, recipe, t
     out = capsys.readouterr().out
     assert status == 0
     assert "Answer: added" in out
+    turns = out.partition("\nTurn 1\n")[2].split("\n\n")
+    assert turns[0].splitlines()[:2] == ["  add \N{REPLACEMENT CHARACTER}[2Jit", "  → click(x=450, y=100)"]
+    assert turns[0].splitlines()[2].startswith('  Succeed: `click` on <button> "Add red tent"')
+    assert turns[1].splitlines()[:3] == ["Turn 2", "  done", '  → done(answer="added")']
     assert "\x1b" not in out, "a model cannot control the terminal"
     (trajectory,) = read_table(tmp_path / "there/trajectories.parquet", Trajectory)
     assert (trajectory.policy, trajectory.answer) == ("large", "added")
