@@ -6,6 +6,7 @@ import gc
 import inspect
 import re
 import shutil
+from collections import Counter
 from functools import cache
 from pathlib import Path
 from types import CodeType, FunctionType
@@ -80,8 +81,10 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return None if any(SLOW.search(path.read_text()) for path in files if path.exists()) else True
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark a test `heavy` if it, its fixtures or functions of `tests` that they use name something of `HEAVY`.
+    """Mark a test `heavy` if it, its fixtures or functions of `tests` that they use name something of `HEAVY`, and
+    `slow` if it is a case that the marker `every` leaves to `make test-rest`.
 
     With --no-loadscope-reorder, the files whose tests may take longest run first: at the end of a run of several
     processes, one long file would leave all but one idle.
@@ -91,8 +94,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for item in items:
             longest[item.path] = max(longest.get(item.path, 0), time_limit(item))
         items.sort(key=lambda item: -longest[item.path])
+    cases: Counter[tuple[Path, str]] = Counter()
     for item in items:
         if isinstance(item, pytest.Function):
+            if (every := item.get_closest_marker("every")) is not None:
+                function = item.path, item.originalname
+                if cases[function] % every.args[0]:
+                    item.add_marker(pytest.mark.slow)
+                cases[function] += 1
             fixtures = [found.func for found in item._fixtureinfo.name2fixturedefs.values() for found in found]
             if any(is_heavy(function) for function in (item.function, *fixtures)):
                 item.add_marker(pytest.mark.heavy)

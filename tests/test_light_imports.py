@@ -85,6 +85,7 @@ def test_the_check_of_a_gpu_runs_with_the_packages_that_its_page_names():
     assert f"pip install {' '.join(GPU_CHECK)}\n" in page
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize("package", ["cachetools", "pillow", "pyarrow"])
 def test_no_package_of_the_check_of_a_gpu_is_needless(package):
     done = without(all_but({*GPU_CHECK} - {package}), "import perf.gpu_check.__main__")

@@ -55,6 +55,7 @@ async def never_answers(clock: RequestClock) -> None:
     await asyncio.sleep(10)
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize(
     "first, inference_s, task_s, ending",
     [

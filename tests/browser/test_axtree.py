@@ -294,6 +294,7 @@ def elsewhere():
     server.close()
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize("text", ["axtree", "html"])
 @pytest.mark.parametrize("kind", ["port", "site", "sandbox"])
 def test_a_frame_of_another_origin_is_shown_and_acted_on(pages, elsewhere, separate_renderers, kind, text):

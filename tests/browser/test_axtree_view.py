@@ -205,6 +205,7 @@ def test_an_answer_of_the_engine_without_its_field_is_a_bug(pages, monkeypatch, 
 BUSY = "<button>busy</button><script>onmessage = () => { for (;;); }</script>"
 
 
+@pytest.mark.every(3)
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("where", ["page", "frame", "out of view"])
 def test_only_the_frame_that_does_not_answer_is_left_out(pages, separate_renderers, where):

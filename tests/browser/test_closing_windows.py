@@ -83,6 +83,7 @@ def test_a_call_on_a_window_that_closed_meanwhile_fails_and_goes_on(site, visit)
     assert after.feedback[0].startswith('Succeed: `click` on <button> "Cancel"')
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("delay_ms", [0, 20, 100, 300])
 def test_a_window_that_closes_during_a_step_does_not_end_the_episode(site, visit, delay_ms):
     window = ALLOWS.format(f"document.body.append('x'); setTimeout(() => window.close(), {delay_ms}); 0 && ")

@@ -60,6 +60,7 @@ def test_children_of_a_host_without_a_slot_have_no_line(press):
     assert press(f"{SHADOW}<x-inner><button>lost</button></x-inner>", "lost") == ("no line", ["deep"])
 
 
+@pytest.mark.every(4)
 @pytest.mark.parametrize(
     "style",
     ["border:0", "border:9px solid;padding:13px", "transform:scale(.5)", "zoom:1.5", "position:absolute;left:333px"],

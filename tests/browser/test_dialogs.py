@@ -50,6 +50,7 @@ def visit(pages):
     return run
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize(
     ("body", "answer", "title", "said"),
     [
@@ -220,6 +221,7 @@ def test_alerts_and_pages_that_want_to_stay_are_still_confirmed(visit, pages, di
 # ---- dialogs without an answer that are dismissed
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize(("body", "title"), [(CONFIRM, "false"), (PROMPT, "null")])
 @pytest.mark.parametrize("calls", [[WAIT] * MAX_REFUSED, [check_call("done", {"answer": ""})], []])
 def test_a_dialog_without_an_answer_is_dismissed_if_the_recipe_says_so(visit, body, title, calls):

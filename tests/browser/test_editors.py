@@ -178,6 +178,7 @@ def test_writing_replaces_the_text_of_an_editor(edit):
     assert "differs" not in line
 
 
+@pytest.mark.every(5)
 @pytest.mark.parametrize("length", [1, 250])
 def test_line_breaks_become_lines_of_an_editor(edit, length):
     first = "a" * length
@@ -186,10 +187,12 @@ def test_line_breaks_become_lines_of_an_editor(edit, length):
     assert "differs" not in line
 
 
+@pytest.mark.every(5)
 def test_writing_twice_leaves_the_second_text(edit):
     assert edit(("write", {"text": "first"}), ("write", {"text": "second"}))[1] == ["second"]
 
 
+@pytest.mark.every(5)
 def test_text_is_added_at_the_end_of_an_editor(edit):
     (line,), text = edit(("write", {"text": " and more", "clear": False}))
     assert "".join(text).startswith("old text")
@@ -197,6 +200,7 @@ def test_text_is_added_at_the_end_of_an_editor(edit):
     assert "differs" not in line
 
 
+@pytest.mark.every(5)
 def test_empty_text_clears_an_editor(edit):
     (line,), text = edit(("write", {"text": ""}))
     assert text == []

@@ -99,6 +99,7 @@ def test_one_unknown_option_of_several_changes_nothing(fill):
     assert 'has no option "pink"' in lines[1]
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize(
     ("kind", "text", "value"),
     [

@@ -45,6 +45,7 @@ def tell(pages, visit):
     return run
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize("kind", FIELDS)
 @pytest.mark.parametrize("calls", [(CLICK,), (TAB, ENTER)], ids=["click", "Enter"])
 def test_a_form_with_an_invalid_field_is_said_not_to_be_sent(tell, kind, calls):
@@ -97,6 +98,7 @@ def test_a_form_is_said_not_to_be_sent_wherever_it_is(tell, body, calls, said):
     assert tell(body, *calls).partition(" executed. ")[2] == said
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize(
     ("body", "calls"),
     [

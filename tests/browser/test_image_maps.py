@@ -72,6 +72,7 @@ def test_a_default_area_is_hit_where_no_other_is(press):
     assert sorted(names) == ["Lake", "Land"]
 
 
+@pytest.mark.every(4)
 @pytest.mark.parametrize(
     "style",
     ["width:100px", "height:400px", "border:9px solid;padding:13px", "transform:scale(1.5)", "zoom:1.5", "float:right"],

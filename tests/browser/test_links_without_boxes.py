@@ -41,6 +41,7 @@ def test_a_link_without_a_box_has_a_line_and_is_clicked(visit, card):
     assert visit(card, body) == ("Tent", f"{card}#tent")
 
 
+@pytest.mark.every(3)
 def test_a_link_without_a_box_is_in_the_tree_and_is_clicked(card):
     async def episode():
         async with BrowserPool(PARAMS, text="axtree") as pool, pool.session() as session:

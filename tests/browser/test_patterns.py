@@ -102,6 +102,7 @@ def marked(pattern: Pattern) -> object:
     return pytest.param(pattern, id=pattern.name, marks=marks)
 
 
+@pytest.mark.every(4)
 @pytest.mark.parametrize("pattern", [marked(pattern) for pattern in PATTERNS])
 def test_the_tools_operate_what_a_person_operates(pages, visit, pattern):
     pages.pages[f"/{pattern.name}"] = (200, pattern.html, {})

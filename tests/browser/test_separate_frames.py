@@ -203,6 +203,7 @@ KINDS = {"site": "", "sandbox": "sandbox='allow-scripts allow-forms'"}
 """A frame with a renderer of its own, and one whose document cannot be read either."""
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
     ("inner", "said"),

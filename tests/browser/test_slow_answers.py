@@ -127,6 +127,7 @@ def test_a_second_slow_answer_is_said_as_the_first_was(tell):
 POLL = "(function poll(){fetch('/poll?'+Math.random()).then(poll)})()"
 
 
+@pytest.mark.every(6)
 @pytest.mark.parametrize(
     ("script", "reaction"),
     [

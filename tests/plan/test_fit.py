@@ -33,6 +33,7 @@ def fits(recipe: Path, changes: dict, machine: Machine) -> bool:
     return not all_refusals(params) and not shortage(memory_plans(params, machine), params, machine)
 
 
+@pytest.mark.every(4)
 @pytest.mark.parametrize(("name", "device", "devices", "memory"), RECIPES)
 def test_every_key_of_a_remedy_is_needed(name, device, devices, memory):
     recipe = Path(name)

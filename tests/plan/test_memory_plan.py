@@ -169,6 +169,7 @@ def test_the_paper_recipe_fits_on_its_eight_gpus_and_not_on_seven():
     assert "asks for 8 devices, and there are 7" in plan(LARGE, PlanOptions(devices=7)).reasons[0]
 
 
+@pytest.mark.every(4)
 @pytest.mark.parametrize(("devices", "memory"), [(1, "24GiB"), (1, "79GiB"), (2, "79GiB"), (8, "40GiB")])
 def test_a_refused_recipe_fits_with_the_remedy_that_is_named(devices, memory):
     wishes = PlanOptions(devices=devices, device_memory=parsed_bytes(memory))

@@ -85,6 +85,7 @@ def test_a_phase_has_about_as_many_trajectories_as_published():
     assert 450 < iteration_time(setting(), "short").rolled.trajectories < 750
 
 
+@pytest.mark.every(4)
 @pytest.mark.parametrize(
     ("part", "change"),
     [
