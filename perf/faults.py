@@ -36,7 +36,7 @@ from components.journal import Journal
 from components.params import BrowserParams, EgressParams, SamplingParams, load
 from components.policies.scripted import scripted_policy
 from components.records import Task, Termination, Trajectory
-from components.rollout import collect, episode_specs
+from components.rollout import CollectOptions, collect, episode_specs
 from components.worlds import Worlds
 from components.worlds.miniwob import MiniWoB
 from components.worlds.miniwob.site import MiniWoBSite
@@ -122,7 +122,7 @@ async def kills(number: int) -> dict[str, Any]:
                     scripted_policy(MINIWOB, noise=0.0),
                     episode_settings(params, 4),
                     journal,
-                    lambda done, total: finished.append(time.monotonic()),
+                    CollectOptions(progress=lambda done, total: finished.append(time.monotonic())),
                 )
             await killer
         ids = Counter(trajectory.trajectory_id for trajectory in journal.records)

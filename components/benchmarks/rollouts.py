@@ -17,7 +17,7 @@ from components.pipeline.rollouts import open_pool
 from components.pipeline.stage_run import StageRun
 from components.policies.scripted import scripted_policy
 from components.records import Task, Trajectory
-from components.rollout import Budget, PacedSessions, RunCost, collect, episode_specs
+from components.rollout import Budget, CollectOptions, PacedSessions, RunCost, collect, episode_specs
 from components.store import read_json
 from components.worlds import WorldError, Worlds, world_class, worlds_of
 
@@ -131,8 +131,10 @@ async def roll_out_paced(
                     probes_of,
                 ),
                 journal,
-                lambda done, total: run.progress(done, total, "episodes"),
-                PacedSessions(pool, max(1, per_host), delay_s, used_up).session,
+                CollectOptions(
+                    progress=lambda done, total: run.progress(done, total, "episodes"),
+                    open_session=PacedSessions(pool, max(1, per_host), delay_s, used_up).session,
+                ),
             )
         retried = len(journal.records) - len({trajectory.trajectory_id for trajectory in journal.records})
         stopped_by = used_up() if len(trajectories) < len(episodes) else None

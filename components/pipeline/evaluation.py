@@ -9,11 +9,11 @@ from components.evaluation import success
 from components.judge import needs_judge
 from components.pipeline.closed_output import say
 from components.pipeline.labels import label, require_labeller
-from components.pipeline.rollouts import roll_out
+from components.pipeline.rollouts import EpisodeLimits, roll_out
 from components.pipeline.stage_run import StageRun
 from components.policies import open_model
 from components.records import Task, Trajectory, Verdict
-from components.rollout import commonest_reason, harness_errors
+from components.rollout import commonest_reason, episode_specs, harness_errors
 from components.worlds import worlds_of
 
 POOLS = [Path("data/pools/eval.parquet"), Path("data/pools/heldout.parquet")]
@@ -38,8 +38,9 @@ def evaluate_model(
     require_labeller(run.params)
     evaluation = run.params.evaluation
     policy = open_model(model, run.params, version, run.state)
-    limits = evaluation.max_steps, run.params.evaluation_agent
-    trajectories = list(asyncio.run(roll_out(run, tasks, 1, policy, version, evaluation.sampling, *limits)))
+    limits = EpisodeLimits(evaluation.sampling, evaluation.max_steps, run.params.evaluation_agent)
+    episodes = episode_specs(tasks, 1, version, run.params.seed)
+    trajectories = list(asyncio.run(roll_out(run, episodes, policy, limits)))
     return trajectories, label(run, (trajectory for trajectory in trajectories if needs_judge(trajectory)))
 
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
-from contextlib import AbstractAsyncContextManager, nullcontext
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from dataclasses import dataclass
 
 from components.agent import EpisodeSettings, EpisodeSpec, Policy, Renderer
-from components.browser import Environment, Environments, open_browsers
+from components.browser import Environments, open_browsers
 from components.journal import Journal
 from components.judge import probes_of, require_rules
 from components.params import AgentParams, Params, SamplingParams
 from components.pipeline.stage_run import StageRun
-from components.records import Task, Trajectory
-from components.rollout import PolicyFor, collect, episode_specs, paced_sessions, require_agents_endings
+from components.records import Trajectory
+from components.rollout import CollectOptions, PolicyFor, collect, paced_sessions, require_agents_endings
 from components.worlds import worlds_of
 
 
@@ -26,22 +28,29 @@ def open_pool(params: Params) -> Environments:
     return open_browsers(params.browser, sites, params.observation.text)
 
 
+@dataclass(frozen=True)
+class EpisodeLimits:
+    """How the answers of an episode are sampled, and where it ends.
+
+    Attributes:
+        agent: the limits of its prompts and answers; None for those of the recipe's training.
+    """
+
+    sampling: SamplingParams
+    max_steps: int
+    agent: AgentParams | None = None
+
+
 async def roll_out(
     run: StageRun,
-    tasks: list[Task],
-    attempts: int,
-    policy: AbstractAsyncContextManager[Policy] | None,
-    version: str,
-    sampling: SamplingParams,
-    max_steps: int,
-    agent: AgentParams | None = None,
-    policy_for: PolicyFor | None = None,
+    episodes: list[EpisodeSpec],
+    policy: AbstractAsyncContextManager[Policy] | PolicyFor,
+    limits: EpisodeLimits,
     in_memory: bool = True,
 ) -> Sequence[Trajectory]:
-    """Run `attempts` episodes per task, all with `policy`, or each with the policy that `policy_for` returns.
+    """Run episodes, all with one policy, which is opened for them, or each with the policy that a function returns.
 
     Args:
-        agent: the limits of the episodes; None for those of the recipe's training.
         in_memory: whether the trajectories stay in memory. If not, each is read from the stage's state when it is
             accessed.
 
@@ -54,35 +63,40 @@ async def roll_out(
         TooManyHarnessErrors: bugs of the harness ended more episodes than the recipe allows.
     """
     params = run.params
-    agent, worlds = agent or params.agent, worlds_of(params)
-    worlds.require(tasks)
+    agent, worlds = limits.agent or params.agent, worlds_of(params)
+    tasks = {spec.task.task_id: spec.task for spec in episodes}
+    worlds.require(tasks.values())
+    attempts = max(Counter(spec.task.task_id for spec in episodes).values(), default=0)
     if attempts > 1:
-        worlds.require_independent(tasks, f"{attempts} attempts at each")
-    require_rules(tasks)
+        worlds.require_independent(tasks.values(), f"{attempts} attempts at each")
+    require_rules(tasks.values())
 
     with Journal(run.state / "episodes.jsonl", Trajectory, in_memory) as journal:
-        async with policy or nullcontext() as same, open_pool(params) as pool:
-
-            def same_policy(spec: EpisodeSpec, session: Environment) -> Policy:
-                assert same is not None
-                return same
-
+        async with AsyncExitStack() as stack:
+            policy_for = policy if callable(policy) else _always(await stack.enter_async_context(policy))
+            pool = await stack.enter_async_context(open_pool(params))
             trajectories = await collect(
-                episode_specs(tasks, attempts, version, params.seed),
+                episodes,
                 pool,
-                policy_for or same_policy,
+                policy_for,
                 EpisodeSettings(
                     Renderer(params.agent, params.observation, params.model.think_prefix),
                     agent,
-                    sampling,
-                    max_steps,
+                    limits.sampling,
+                    limits.max_steps,
                     agent.max_response_tokens,
                     probes_of,
                 ),
                 journal,
-                lambda done, total: run.progress(done, total, "episodes"),
-                paced_sessions(pool, params.rollout),
-                params.rollout.max_harness_errors,
+                CollectOptions(
+                    progress=lambda done, total: run.progress(done, total, "episodes"),
+                    open_session=paced_sessions(pool, params.rollout),
+                    max_harness_errors=params.rollout.max_harness_errors,
+                ),
             )
     require_agents_endings(trajectories)
     return trajectories
+
+
+def _always(policy: Policy) -> PolicyFor:
+    return lambda spec, session: policy

@@ -11,7 +11,7 @@
 """
 
 from components.rollout.branches import branch_specs, choose_turns
-from components.rollout.collect import PolicyFor, collect, episode_seed, episode_specs, without_run
+from components.rollout.collect import CollectOptions, PolicyFor, collect, episode_seed, episode_specs, without_run
 from components.rollout.endings import (
     AllEndedByEnvironment,
     HarnessErrorLimit,
@@ -30,6 +30,7 @@ __all__ = [
     "AllEndedByEnvironment",
     "Branches",
     "Budget",
+    "CollectOptions",
     "EpisodeNotStartedError",
     "Group",
     "HarnessErrorLimit",

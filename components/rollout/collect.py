@@ -16,6 +16,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 
 from components.agent import EpisodeSettings, EpisodeSpec, Policy, run_episode, trajectory_of
 from components.browser import Environment, Environments, SandboxError
@@ -62,27 +63,39 @@ def episode_specs(
     ]
 
 
+@dataclass(frozen=True)
+class CollectOptions:
+    """How `collect` starts episodes, what it tolerates, and whom it tells of those that ended.
+
+    Attributes:
+        progress: called with the number of finished episodes and of all.
+        open_session: opens an episode's browser, instead of the pool. An episode for which it raises
+            `EpisodeNotStartedError` is missing in the result.
+        max_harness_errors: share of the episodes that bugs of the harness may end, or a limit that several calls share.
+        on_end: called with each trajectory once it is in the journal; not with those that were there before.
+    """
+
+    progress: Callable[[int, int], None] | None = None
+    open_session: OpenSession | None = None
+    max_harness_errors: float | HarnessErrorLimit = 1.0
+    on_end: Callable[[Trajectory], None] | None = None
+
+
+ANY_ENDING = CollectOptions()
+"""Options of a run that tolerates all endings and reports none."""
+
+
 async def collect(
     episodes: list[EpisodeSpec],
     pool: Environments,
     policy_for: PolicyFor,
     settings: EpisodeSettings,
     journal: Journal[Trajectory],
-    progress: Callable[[int, int], None] | None = None,
-    open_session: OpenSession | None = None,
-    max_harness_errors: float | HarnessErrorLimit = 1.0,
-    on_end: Callable[[Trajectory], None] | None = None,
+    options: CollectOptions = ANY_ENDING,
 ) -> Sequence[Trajectory]:
     """Run the episodes that the journal does not hold yet. Returns all trajectories, in the order of `episodes`.
 
     If the journal does not keep its records in memory, the result reads a trajectory when it is accessed.
-
-    Args:
-        progress: called with the number of finished episodes and of all.
-        open_session: opens an episode's browser, instead of `pool`. An episode for which it raises
-            `EpisodeNotStartedError` is missing in the result.
-        max_harness_errors: share of `episodes` that bugs of the harness may end, or a limit that several calls share.
-        on_end: called with each trajectory once it is in the journal; not with those that were there before.
 
     Raises:
         TooManyHarnessErrors: they ended more. The finished episodes are in the journal.
@@ -102,13 +115,13 @@ async def collect(
     missing = [spec for spec in episodes if spec.trajectory_id not in done]
     missing.sort(key=lambda spec: spec.trajectory_id in places)
     finished = len(episodes) - len(missing)
-    limit = max_harness_errors
+    limit = options.max_harness_errors
     if not isinstance(limit, HarnessErrorLimit):
         limit = HarnessErrorLimit(limit)
     limit.expect(len(episodes))
-    opener = open_session or (lambda spec: pool.session(spec.task))
-    if progress:
-        progress(finished, len(episodes))
+    opener = options.open_session or (lambda spec: pool.session(spec.task))
+    if options.progress:
+        options.progress(finished, len(episodes))
 
     async def run(spec: EpisodeSpec) -> None:
         nonlocal finished
@@ -118,12 +131,12 @@ async def collect(
             return
         places[spec.trajectory_id] = len(journal.records)
         journal.append(trajectory)
-        if on_end:
-            on_end(trajectory)
+        if options.on_end:
+            options.on_end(trajectory)
         limit.count(trajectory)
         finished += 1
-        if progress:
-            progress(finished, len(episodes))
+        if options.progress:
+            options.progress(finished, len(episodes))
 
     try:
         async with asyncio.TaskGroup() as group:

@@ -8,11 +8,11 @@ from components.judge import needs_judge
 from components.lazy_records import where
 from components.params import SamplingParams
 from components.pipeline.labels import label, require_labeller
-from components.pipeline.rollouts import roll_out
+from components.pipeline.rollouts import EpisodeLimits, roll_out
 from components.pipeline.stage_run import WORLD_SETTINGS, stage
 from components.policies import open_model
 from components.records import Task, Trajectory, Verdict
-from components.rollout import harness_errors, termination_counts
+from components.rollout import episode_specs, harness_errors, termination_counts
 from components.store import read_table, write_table
 
 POOL, MODEL, OUT = Path("data/pools/sft.parquet"), Path("models/sft"), Path("data/judge")
@@ -27,18 +27,11 @@ def main() -> None:
         require_labeller(params)
         tasks = read_table(POOL, Task)[-params.judge.distill.rollout_tasks :]
         version = f"sft:{run.key}"
-        trajectories = asyncio.run(
-            roll_out(
-                run,
-                tasks,
-                params.judge.distill.rollout_attempts,
-                open_model(MODEL, params, version, run.state),
-                version,
-                SamplingParams(temperature=params.judge.distill.rollout_temperature),
-                params.evaluation.max_steps,
-                in_memory=False,
-            )
-        )
+        episodes = episode_specs(tasks, params.judge.distill.rollout_attempts, version, params.seed)
+        policy = open_model(MODEL, params, version, run.state)
+        sampling = SamplingParams(temperature=params.judge.distill.rollout_temperature)
+        limits = EpisodeLimits(sampling, params.evaluation.max_steps)
+        trajectories = asyncio.run(roll_out(run, episodes, policy, limits, in_memory=False))
         frame = quality.trajectory_frame(trajectories)
         run.check("trajectories", frame, expected=len(tasks) * params.judge.distill.rollout_attempts)
         # a judge judges finished episodes with an answer only, so it learns from those

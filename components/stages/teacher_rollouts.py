@@ -6,12 +6,12 @@ from pathlib import Path
 
 from components import quality
 from components.params import Params, ScriptedTeacherParams
-from components.pipeline.rollouts import roll_out
+from components.pipeline.rollouts import EpisodeLimits, roll_out
 from components.pipeline.stage_run import WORLD_SETTINGS, stage
 from components.policies import EndpointPolicy
 from components.policies.scripted import ScriptedTeacher, scripted_policy
 from components.records import Task, Trajectory
-from components.rollout import harness_errors, termination_counts
+from components.rollout import episode_specs, harness_errors, termination_counts
 from components.store import read_table, write_table
 from components.worlds import worlds_of
 
@@ -24,23 +24,13 @@ def main() -> None:
         params = run.params
         tasks = read_table(POOL, Task)[: params.teacher.tasks]
         model = _model(params, run.state)
+        version = model.version if model is not None else ScriptedTeacher.version
+        episodes = episode_specs(tasks, params.teacher.attempts, version, params.seed)
 
         noise = params.teacher.noise if isinstance(params.teacher, ScriptedTeacherParams) else 0.0
-        script = scripted_policy(worlds_of(params), noise, params.agent.protocol)
-
-        trajectories = asyncio.run(
-            roll_out(
-                run,
-                tasks,
-                params.teacher.attempts,
-                policy=model,
-                version=model.version if model is not None else ScriptedTeacher.version,
-                sampling=params.teacher.sampling,
-                max_steps=params.teacher.max_steps,
-                policy_for=script if model is None else None,
-                in_memory=False,
-            )
-        )
+        policy = model or scripted_policy(worlds_of(params), noise, params.agent.protocol)
+        limits = EpisodeLimits(params.teacher.sampling, params.teacher.max_steps)
+        trajectories = asyncio.run(roll_out(run, episodes, policy, limits, in_memory=False))
         if model is not None:
             run.result({"spent": asdict(model.spent)})
         frame = quality.trajectory_frame(trajectories)

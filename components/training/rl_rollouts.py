@@ -27,6 +27,7 @@ from components.policies import OpenPolicy
 from components.records import Reward, Task, Trajectory, Verdict
 from components.rollout import (
     Branches,
+    CollectOptions,
     Group,
     HarnessErrorLimit,
     SampledGroups,
@@ -210,7 +211,8 @@ class RolloutQueue:
         with Journal(self.validation_path(iteration), Trajectory) as journal:
             async with opened as policy:
                 episodes = episode_specs(tasks, 1, policy.version, self._params.seed)
-                return await self._collect(episodes, policy, SamplingParams(temperature=0.0), journal, progress)
+                options = CollectOptions(progress, self._seats, self._params.rollout.max_harness_errors)
+                return await self._collect(episodes, policy, SamplingParams(temperature=0.0), journal, options)
 
     async def cancel(self) -> None:
         """End all rollouts under way. Their finished episodes stay in the journals."""
@@ -338,7 +340,8 @@ class RolloutQueue:
         async with EpisodeJudging(setup.judge, setup.audit, rollouts.clock, rollouts.settled) as judging:
             on_end = None if setup.judges_batches else judging.begin
             with rollouts.clock.rolling():
-                trajectories = await self._collect(episodes, policy, sampling, journal, progress, limit, on_end)
+                options = CollectOptions(progress, self._seats, limit, on_end)
+                trajectories = await self._collect(episodes, policy, sampling, journal, options)
             judged = await judging.finish(trajectories)
         rollouts.verdicts |= judged.verdicts
         rollouts.audited += judged.audited
@@ -350,9 +353,7 @@ class RolloutQueue:
         policy: Policy,
         sampling: SamplingParams,
         journal: Journal[Trajectory],
-        progress: Callable[[int, int], None],
-        harness_errors: HarnessErrorLimit | None = None,
-        on_end: Callable[[Trajectory], None] | None = None,
+        options: CollectOptions,
     ) -> list[Trajectory]:
         """Run episodes with the limits of the phase."""
         params = self._params
@@ -363,10 +364,7 @@ class RolloutQueue:
             lambda spec, session: policy,
             EpisodeSettings(self._renderer, params.agent, sampling, *limits, probes_of),
             journal,
-            progress,
-            self._seats,
-            harness_errors or params.rollout.max_harness_errors,
-            on_end,
+            options,
         )
         return list(trajectories)
 

@@ -15,7 +15,7 @@ from components.judge import reward
 from components.params import SamplingParams, load
 from components.policies.scripted import scripted_policy
 from components.records import Task, Termination, Trajectory
-from components.rollout import TooManyHarnessErrors, collect, episode_specs
+from components.rollout import CollectOptions, TooManyHarnessErrors, collect, episode_specs
 from components.worlds import Teacher, Worlds
 from components.worlds.miniwob import MiniWoB
 from components.worlds.miniwob.site import MiniWoBSite
@@ -55,11 +55,13 @@ def roll(journal: Path, limit: float, site: MiniWoBSite | None = None, worlds: W
     renderer = Renderer(params.agent, params.observation)
     settings = EpisodeSettings(renderer, params.agent, SamplingParams(), max_steps=4, max_response_tokens=64)
 
+    options = CollectOptions(max_harness_errors=limit)
+
     async def main() -> list[Trajectory]:
         with Journal(journal, Trajectory) as opened:
             async with BrowserPool(browser, site=site or _BrokenSite(), text="elements") as pool:
                 policy = scripted_policy(worlds, noise=0.0)
-                return list(await collect(EPISODES, pool, policy, settings, opened, max_harness_errors=limit))
+                return list(await collect(EPISODES, pool, policy, settings, opened, options))
 
     return asyncio.run(main())
 

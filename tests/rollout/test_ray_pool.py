@@ -22,7 +22,7 @@ from components.journal import Journal
 from components.params import RolloutParams, SamplingParams, load
 from components.policies.scripted import scripted_policy
 from components.records import Probe, Termination, ToolCall, Trajectory
-from components.rollout import collect, episode_specs
+from components.rollout import CollectOptions, collect, episode_specs
 from components.rollout.ray_pool import BrowserWorker, RayPool
 from components.worlds import Worlds
 from components.worlds.miniwob import MiniWoB
@@ -80,7 +80,9 @@ def test_episodes_of_a_machine_that_is_killed_run_again_on_another(cluster, tmp_
     async def main() -> list[Trajectory]:
         with Journal(tmp_path / "journal.jsonl", Trajectory) as journal:
             async with pool(made) as browsers:
-                trajectories = await collect(episodes, browsers, policy_for, SETTINGS, journal, kill_after)
+                trajectories = await collect(
+                    episodes, browsers, policy_for, SETTINGS, journal, CollectOptions(kill_after)
+                )
             assert Counter(one.trajectory_id for one in journal.records) == {one.trajectory_id: 1 for one in episodes}
         return trajectories
 

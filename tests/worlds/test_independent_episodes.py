@@ -14,11 +14,11 @@ from components.benchmarks.rollouts import roll_out_paced
 from components.benchmarks.spec import BenchmarkError, Politeness
 from components.browser import BrowserPool, Listed, parse_elements
 from components.params import BrowserParams, Params, RecipeError, parse
-from components.pipeline.rollouts import roll_out
+from components.pipeline.rollouts import EpisodeLimits, roll_out
 from components.pipeline.stage_run import WORLD_SETTINGS, stage
 from components.policies.scripted import ScriptedTeacher
 from components.records import Task, ToolCall
-from components.rollout import Budget
+from components.rollout import Budget, episode_specs
 from components.stages import teacher_rollouts, train_rl
 from components.store import write_json, write_table
 from components.worlds import TeacherTurn, WorldError, worlds_of
@@ -117,8 +117,8 @@ def test_repeats_of_a_benchmark_are_refused(project, tasks):
 def test_one_attempt_at_each_task_is_allowed(project, tasks):
     async def attempts() -> int:
         with stage("once") as run:
-            sampling = run.params.teacher.sampling
-            idle = lambda spec, session: ScriptedTeacher(session, Idle)  # noqa: E731
-            return len(await roll_out(run, tasks, 1, None, "idle", sampling, 2, policy_for=idle))
+            episodes = episode_specs(tasks, 1, "idle", run.params.seed)
+            limits = EpisodeLimits(run.params.teacher.sampling, max_steps=2)
+            return len(await roll_out(run, episodes, lambda spec, session: ScriptedTeacher(session, Idle), limits))
 
     assert asyncio.run(attempts()) == len(tasks)
