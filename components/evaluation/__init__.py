@@ -5,7 +5,14 @@ The records of intervals and rates are in `components.statistics`.
 
 from components.evaluation.actions import ActionSummary, summarise_actions
 from components.evaluation.breakdowns import Slice
-from components.evaluation.comparison import Difference, PairedDifference, beats, deserves_promotion, paired_difference
+from components.evaluation.comparison import (
+    Difference,
+    PairedDifference,
+    beats,
+    deserves_promotion,
+    exact_paired_p,
+    paired_difference,
+)
 from components.evaluation.episodes import Episode, headline, join_verdicts, scores
 from components.evaluation.errors import EvaluationError
 from components.evaluation.metrics import SuccessSummary, success
@@ -27,6 +34,7 @@ __all__ = [
     "SuccessSummary",
     "beats",
     "deserves_promotion",
+    "exact_paired_p",
     "failure_kind",
     "headline",
     "join_verdicts",

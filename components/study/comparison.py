@@ -13,6 +13,7 @@ from components.records import Record
 from components.study.draws import Draw, DrawSources, draw_sources
 from components.study.effects import METHOD, Effect, Scores, effect, effects, paired
 from components.study.expansion import Study
+from components.study.falls import Fall, falls
 from components.study.results import Measured, RunResult
 from components.study.study_file import PaperClaim
 from components.study.variance import VarianceSources, variance_sources
@@ -57,6 +58,8 @@ class ArmResult(Record):
     actions_of_teacher: float | None = None
     episodes: float | None = None
     """Mean number of RL's episodes."""
+    rl_seconds: float | None = None
+    """Mean seconds of RL, over the runs in whose folder all of it ran; None if there are none."""
     before: float | None = None
     gain: Effect | None = None
     heldout_gain: Effect | None = None
@@ -85,6 +88,8 @@ class StudyResult(Record):
     complete: bool
     arms: list[ArmResult]
     runs: list[RunResult]
+    falls: list[Fall] = Field(default_factory=list)
+    """Families that RL made worse, run by run, the largest fall first."""
     draws: dict[str, DrawSources] = Field(default_factory=dict)
     """Of a study whose arms set RL's seeds alone: the sources of `success` and of `heldout success`."""
 
@@ -111,6 +116,7 @@ def compare(study: Study, measured: Sequence[Measured], commit: str | None = Non
         complete=len(done) == len(measured),
         arms=[_arm(study, arm, done, of_tested.get(arm), of_heldout.get(arm)) for arm in arms],
         runs=[measurement.run for measurement in measured],
+        falls=falls(done),
         draws=draws(study, done),
     )
 
@@ -201,6 +207,7 @@ def _arm(study: Study, arm: str, done: Sequence[Measured], against: Effect | Non
     held = [run.heldout.rate for run in runs if run.heldout is not None]
     actions = [run.actions for run in runs if run.actions is not None]
     episodes = [run.episodes for run in runs if run.episodes is not None]
+    seconds = [run.rl_seconds for run in runs if run.rl_seconds is not None]
     ratios = [run.actions_of_teacher for run in runs if run.actions_of_teacher is not None]
     own = study.file.arms.get(arm)
     claim, sign = own.paper if own is not None else None, direction(against)
@@ -215,6 +222,7 @@ def _arm(study: Study, arm: str, done: Sequence[Measured], against: Effect | Non
         actions=fmean(actions) if actions else None,
         actions_of_teacher=fmean(ratios) if ratios else None,
         episodes=fmean(episodes) if episodes else None,
+        rl_seconds=fmean(seconds) if seconds else None,
         before=fmean(before) if before else None,
         gain=effect(
             {measurement.run.seed: measurement.tested for measurement in of_arm},

@@ -7,7 +7,7 @@ from pathlib import Path
 from statistics import fmean
 
 from components.reports.charts import LineChart, line_chart
-from components.reports.formats import percent, points
+from components.reports.formats import duration, percent, points
 from components.reports.html_pages import templates, write_html
 from components.store import write_json
 from components.study.comparison import ArmResult, StudyResult
@@ -39,6 +39,8 @@ def summary(result: StudyResult) -> str:
             line += f"; {arm.actions_of_teacher:.2f} times the teacher's actions per success"
         if arm.episodes is not None:
             line += f"; {arm.episodes:,.0f} episodes of RL"
+        if arm.rl_seconds is not None:
+            line += f" in {duration(arm.rl_seconds)}"
         if arm.gain is not None:
             line += f"; RL − SFT {points_with_interval(arm.gain)}"
         if arm.effect is not None:
@@ -50,6 +52,10 @@ def summary(result: StudyResult) -> str:
         lines.append(line)
     unfinished = [run for run in result.runs if run.state != "finished"]
     lines += [f"  {run.name}: {run.state}" + (f" at {run.stage}" if run.stage else "") for run in unfinished]
+    if result.falls:
+        fall = result.falls[0]
+        line = f"  RL's largest fall: {fall.family} in {fall.run}, {percent(fall.before)} → {percent(fall.after)}"
+        lines += ["", f"{line}, p = {fall.p_value:.2g} (of {len(result.falls)} by 5 points or more)"]
     method = ["", result.method] if len(result.arms) > 1 else []
     return "\n".join([*lines, *method, ""])
 

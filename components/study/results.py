@@ -60,6 +60,8 @@ class RunResult(Record):
     """These actions divided by those of the teacher on as many successes of the same families; None without any."""
     episodes: float | None = None
     ran: dict[str, float] = Field(default_factory=dict)
+    rl_seconds: float | None = None
+    """Seconds of both phases of RL; None unless both ran in this run's folder."""
     validation: Curve = Curve()
     training: Curve = Curve()
 
@@ -158,7 +160,7 @@ def _read_run(study: Study, run: Run, folder: Path, state: _RunState, ran: dict[
         "families_before": _families(episodes_before),
     }
     return Measured(
-        run=result.model_copy(update=figures | _of_training(folder, remedy)),
+        run=result.model_copy(update=figures | _of_training(folder, remedy, ran)),
         tested=tested,
         heldout=heldout,
         before=before,
@@ -220,8 +222,10 @@ def _families(episodes: Sequence[Episode]) -> dict[str, float]:
     return {family: sum(members) / len(members) for family, members in sorted(by_family.items())}
 
 
-def _of_training(folder: Path, remedy: str) -> dict[str, Any]:
-    """Validation success and the mean reward of the pool over the iterations of both phases, and their episodes."""
+def _of_training(folder: Path, remedy: str, ran: Mapping[str, float]) -> dict[str, Any]:
+    """Validation success and the mean reward of the pool over the iterations of both phases, their episodes and, if
+    both are in `ran`, their seconds."""
+    stages = [f"train_rl@{phase}" for phase in PHASES]
     episodes: list[float | None] = []
     validation: dict[float, float] = {}
     training: list[tuple[float, float]] = []
@@ -238,6 +242,7 @@ def _of_training(folder: Path, remedy: str) -> dict[str, Any]:
     return {
         "validation": Curve(points=sorted(validation.items())),
         "training": Curve(points=training),
+        "rl_seconds": sum(ran[stage] for stage in stages) if all(stage in ran for stage in stages) else None,
         "episodes": sum(counted) if counted and len(counted) == len(episodes) else None,
     }
 

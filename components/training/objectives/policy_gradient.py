@@ -271,9 +271,11 @@ class _PolicyUpdate:
         rl, reference = self.rl, self.context.reference
         if reference is not None:
             encoder = self.context.encoder
+            if not encoder.vision.is_of(reference):
+                encoder = Encoder(reference, self.context.params.model.image_cache)
             reference_logprobs = score(
                 reference,
-                encoder if encoder.vision.is_of(reference) else Encoder(reference),
+                encoder,
                 [turn.sample for turn in turns],
                 rl.sampling,
                 rl.micro_batch_tokens,
