@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field, model_validator
 
 from components.params.dependence import NotWith
-from components.params.section import Section
+from components.params.section import NoEffect, Section
 
 
 class ValidationParams(Section):
@@ -40,10 +40,10 @@ class ValidationParams(Section):
 class CheckpointParams(Section):
     """Checkpoints of RL, from which a run goes on after a crash, and from which the published policy is chosen."""
 
-    every: int = Field(default=1, gt=0)
+    every: Annotated[int, NoEffect] = Field(default=1, gt=0)
     """Iterations between two checkpoints. After a crash, at most this many updates are computed again; their episodes
     are kept. The policy that is validated has a checkpoint, too."""
-    keep: int = Field(default=1, gt=0)
+    keep: Annotated[int, NoEffect] = Field(default=1, gt=0)
     """Number of the newest checkpoints that are kept, for `waymark rl rollback`. The best by validation is kept beside
     them. A checkpoint holds the trained weights and the optimiser: about 12 bytes per trained parameter."""
     best: bool = True

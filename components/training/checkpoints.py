@@ -84,7 +84,7 @@ class Checkpoints:
             there = ", ".join(map(str, known[:-1])) or "none"
             raise NoCheckpoint(
                 f"there is no earlier checkpoint of iteration {to}; there are those of: {there}. Raise "
-                "rl.checkpoints.keep to keep more in another run of the phase: with a changed value it begins anew"
+                "rl.checkpoints.keep to keep more from now on; the phase goes on with the new value"
             )
         newest = self.path(known[-1])
         old, loop = self._mapped(to), self._mapped(known[-1])["state"]

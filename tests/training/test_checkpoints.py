@@ -135,11 +135,13 @@ def test_a_phase_whose_newest_is_its_best_is_told_what_keeps_more(tmp_path, monk
     assert main(["rl", "rollback", "2"]) == 1
     refused = capsys.readouterr().err
     assert "there are those of: none" in refused
-    assert (
-        "Raise rl.checkpoints.keep to keep more in another run of the phase: with a changed value it begins" in refused
-    )
+    assert "Raise rl.checkpoints.keep to keep more from now on; the phase goes on with the new value" in refused
     recipe = yaml.safe_load(Path("params.yaml").read_text())
     recipe["rl"]["checkpoints"] = {"keep": 5}
+    Path("params.yaml").write_text(yaml.safe_dump(recipe))
+    assert main(["rl", "rollback", "2"]) == 1
+    assert "there are those of: none" in capsys.readouterr().err, "the state is found with another keep"
+    recipe["rl"]["checkpoints"] = {"best": False}
     Path("params.yaml").write_text(yaml.safe_dump(recipe))
     assert main(["rl", "rollback", "2"]) == 1
     assert "train_rl@short has no state for params.yaml" in capsys.readouterr().err
