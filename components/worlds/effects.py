@@ -28,9 +28,11 @@ class KeyOf:
 
     Attributes:
         parent: what the row of that key must match.
+        column: the column of that row with the key; empty for the key by which rows are told apart.
     """
 
     parent: Effect | Incidental
+    column: str = ""
 
 
 Value = str | int | float | bool | None | KeyOf | Callable[[str | None], bool]
@@ -221,14 +223,17 @@ def check_changes(
 
 def _tied(values: Mapping[str, Value], changes: Sequence[RowChange]) -> dict[str, Value]:
     return {
-        name: _one_of(_keys(value.parent, changes)) if isinstance(value, KeyOf) else value
-        for name, value in values.items()
+        name: _one_of(_keys(value, changes)) if isinstance(value, KeyOf) else value for name, value in values.items()
     }
 
 
-def _keys(parent: Effect | Incidental, changes: Sequence[RowChange]) -> frozenset[str]:
-    tied = parent.tied(changes)
-    return frozenset(change.key for change in changes if tied.matches(change))
+def _keys(key: KeyOf, changes: Sequence[RowChange]) -> frozenset[str]:
+    tied = key.parent.tied(changes)
+    rows = [change for change in changes if tied.matches(change)]
+    if not key.column:
+        return frozenset(change.key for change in rows)
+    values = [(change.after or change.before or {}).get(key.column) for change in rows]
+    return frozenset(value for value in values if value is not None)
 
 
 def _one_of(keys: frozenset[str]) -> Callable[[str | None], bool]:

@@ -100,6 +100,14 @@ def test_a_row_of_another_parent_is_not_the_effect():
     ]
 
 
+def test_a_key_may_be_another_column_of_the_parents_row():
+    ticket = Changed("ticket", {"uuid": "a1"}, {"status": "Closed"})
+    note = Added("note", {"ticket": KeyOf(ticket, "uuid")})
+    closed = changed("ticket", {"uuid": "a1", "status": "Open"}, {"status": "Closed"})
+    for parent, reward in (("a1", 1), (closed.key, 0), ("b2", 0)):
+        assert check_changes([ticket, note], [], [closed, added("note", ticket=parent)], None, "").reward == reward
+
+
 def test_an_accompanying_row_of_another_parent_is_a_side_effect():
     note = Incidental("log", {"topic_id": KeyOf(TOPIC)})
     topic = added("topic", "7", subject="Anchors")

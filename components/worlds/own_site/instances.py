@@ -12,7 +12,18 @@ from typing import Any
 
 from components.records import RowChange, Split, StateCheck, Task
 from components.worlds.answers import Answer, Names, Number, Phrase, Refusal, numbers_in
-from components.worlds.effects import Added, Changed, Effect, Incidental, Removed, Value, check_changes, contains, words
+from components.worlds.effects import (
+    Added,
+    Changed,
+    Effect,
+    Incidental,
+    KeyOf,
+    Removed,
+    Value,
+    check_changes,
+    contains,
+    words,
+)
 from components.worlds.oracle import Oracle
 from components.worlds.own_site.site_file import OwnSiteError, SiteFile
 from components.worlds.own_site.tables import query
@@ -22,6 +33,7 @@ from components.worlds.own_site.task_file import (
     EffectRule,
     Expected,
     Facts,
+    KeyOfRow,
     Query,
     Range,
     TaskTemplate,
@@ -97,8 +109,12 @@ class Instance:
 
     def check(self, changes: Sequence[RowChange], answer: str | None) -> StateCheck:
         """Compares changes and answer with what the task asks for."""
-        effects = [_effect(rule, self.facts) for rule in self.template.effects]
-        may = [Incidental(rule.table, _expected(rule.values, self.facts)) for rule in self.template.may]
+        effects: list[Effect] = []
+        named: dict[str, Effect] = {}
+        for rule in self.template.effects:
+            effects.append(_effect(rule, self.facts, named))
+            named[rule.name] = effects[-1]
+        may = [Incidental(rule.table, _expected(rule.values, self.facts, named)) for rule in self.template.may]
         return check_changes(effects, may, changes, self.expected, answer)
 
     def row(self, split: Split) -> dict[str, Any]:
@@ -288,21 +304,28 @@ def _some(kind: str, values: list[str]) -> list[str]:
     return values
 
 
-def _effect(rule: EffectRule, facts: Facts) -> Effect:
+def _effect(rule: EffectRule, facts: Facts, named: Mapping[str, Effect]) -> Effect:
     if rule.added:
-        return Added(rule.added, _expected(rule.values, facts))
+        return Added(rule.added, _expected(rule.values, facts, named))
     if rule.removed:
-        return Removed(rule.removed, _expected(rule.values, facts))
-    return Changed(rule.changed, _expected(rule.where, facts), _expected(rule.to, facts), rule.also)
+        return Removed(rule.removed, _expected(rule.values, facts, named))
+    where, to = (_expected(values, facts, named) for values in (rule.where, rule.to))
+    return Changed(rule.changed, where, to, rule.also)
 
 
-def _expected(values: Mapping[str, Expected], facts: Facts) -> dict[str, Value]:
-    return {column: expected_value(value, facts) for column, value in values.items()}
+def _expected(values: Mapping[str, Expected], facts: Facts, named: Mapping[str, Effect]) -> dict[str, Value]:
+    return {column: expected_value(value, facts, named) for column, value in values.items()}
 
 
-def expected_value(value: Expected, facts: Facts) -> Value:
-    """A value of a rule with its parameters filled in, as `effects.is_equal` takes it."""
+def expected_value(value: Expected, facts: Facts, named: Mapping[str, Effect]) -> Value:
+    """A value of a rule with its parameters filled in, as `effects.is_equal` takes it.
+
+    Args:
+        named: the task's effects by their names, for the keys of their rows.
+    """
     match value:
+        case KeyOfRow(key_of=name, column=column):
+            return KeyOf(named[name], column)
         case Contains(contains=text):
             return contains(formatted(text, facts))
         case Words(words=text):

@@ -290,6 +290,6 @@ def failure(rule: RequestRule, application: Application, facts: object) -> str |
         except (KeyError, TypeError, ValueError, IndexError):
             return f"{path} has no {place}"
         text = None if value is None else str(value)
-        if not is_equal(text, expected_value(expected, facts)):
+        if not is_equal(text, expected_value(expected, facts, {})):
             return f"{path} has {place} = {text}"
     return None

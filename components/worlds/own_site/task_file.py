@@ -92,12 +92,27 @@ class Words(Section):
     words: str
 
 
-Expected = Annotated[str | int | float | bool | Contains | Words | None, BeforeValidator(_no_date)]
+class KeyOfRow(Section):
+    """The key of the row of an earlier effect of the task, which ties a row to its parent."""
+
+    key_of: str = Field(min_length=1)
+    """The `name` of that effect."""
+    column: str = ""
+    """The column of that row with the key; by default the columns that identify the row."""
+
+
+Expected = Annotated[str | int | float | bool | Contains | Words | KeyOfRow | None, BeforeValidator(_no_date)]
+
+
+def _parents(*values: Mapping[str, Expected]) -> list[str]:
+    return [value.key_of for columns in values for value in columns.values() if isinstance(value, KeyOfRow)]
 
 
 class EffectRule(Section):
     """A change that the task asks for, in one row: exactly one of `added`, `removed` and `changed`."""
 
+    name: str = ""
+    """By which later effects and `may` refer to its row (`key_of`)."""
     added: str = ""
     """The table that gets a row with `values`."""
     removed: str = ""
@@ -120,12 +135,22 @@ class EffectRule(Section):
             raise ValueError("an effect with `added` or `removed` has `values` only")
         return self
 
+    @property
+    def parents(self) -> list[str]:
+        """The names of the effects to whose rows this one is tied."""
+        return _parents(self.values, self.where, self.to)
+
 
 class MayRule(Section):
     """A change that may accompany the effects, such as an entry of a log."""
 
     table: str
     values: dict[str, Expected] = Field(default_factory=dict)
+
+    @property
+    def parents(self) -> list[str]:
+        """The names of the effects to whose rows this change is tied."""
+        return _parents(self.values)
 
 
 class AnswerRule(Section):
@@ -162,6 +187,12 @@ class RequestRule(Section):
     lacks: str = ""
     values: dict[str, Expected] = Field(default_factory=dict, alias="json")
     """Values of the JSON response by their places, such as `{state.name: closed}`."""
+
+    @model_validator(mode="after")
+    def _ties_nothing(self) -> RequestRule:
+        if _parents(self.values):
+            raise ValueError("`key_of` ties rows of `effects` and `may`; a response has no row")
+        return self
 
 
 class PageRule(Section):
@@ -257,6 +288,21 @@ class TaskTemplate(Section):
             raise ValueError("intent is empty")
         if not (self.effects or self.answer or self.requests or self.page or self.verify):
             raise ValueError("a task needs a rule: effects, answer, requests, page or verify")
+        return self
+
+    @model_validator(mode="after")
+    def _parents_come_first(self) -> TaskTemplate:
+        known: list[str] = []
+        rules: list[EffectRule | MayRule] = [*self.effects, *self.may]
+        for rule in rules:
+            for name in rule.parents:
+                if name not in known:
+                    names = ", ".join(known) or "none has a `name`"
+                    raise ValueError(f"key_of: {name} is no earlier effect of the task; earlier ones: {names}")
+            if isinstance(rule, EffectRule) and rule.name:
+                if rule.name in known:
+                    raise ValueError(f"two effects have the name {rule.name}")
+                known.append(rule.name)
         return self
 
     def steps(self, facts: Facts, origin: str) -> list[Step]:

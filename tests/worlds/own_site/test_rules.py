@@ -11,7 +11,7 @@ import pytest
 
 from components.browser import BrowserPool
 from components.params import BrowserParams
-from components.records import StateCheck, Task, ToolCall
+from components.records import RowChange, StateCheck, Task, ToolCall
 from components.worlds.answers import Names
 from components.worlds.own_site import OwnSite, OwnSiteError, image, read_site
 from components.worlds.own_site.application import Application, at_place
@@ -182,6 +182,28 @@ def test_a_rule_on_the_page_looks_at_every_open_tab(world: OwnSite, written: Pat
 )
 def test_a_parameter_in_an_address_stands_for_itself(address, matches) -> None:
     assert is_at(address, "*/{name}*", {"name": "a[1]"}) == matches
+
+
+def test_rows_of_effects_and_of_may_are_tied_to_their_parent(written: Path) -> None:
+    def tied(site: dict) -> None:
+        site["tasks"]["add_item"]["effects"] = [
+            {"name": "opened", "added": "list", "values": {"title": "{title}"}},
+            {"added": "item", "values": {"list": {"key_of": "opened"}}},
+        ]
+        site["tasks"]["add_item"]["may"] = [
+            {"table": "log", "values": {"list": {"key_of": "opened", "column": "uuid"}}}
+        ]
+
+    instance = Instance(read_site(changed(written, tied)), "add_item", 0, {"title": "Shopping"}, {})
+
+    def added(table: str, key: str, **values: str) -> RowChange:
+        return RowChange(table=table, key=key, before=None, after=values)
+
+    opened = added("list", "7", title="Shopping", uuid="f00")
+    item, log = added("item", "1", list="7"), added("log", "2", list="f00")
+    assert instance.check([opened, item, log], "").reward == 1
+    assert instance.check([opened, added("item", "1", list="8")], "").reward == 0, "an item of another list"
+    assert instance.check([opened, item, added("log", "2", list="7")], "").reward == 0, "a log of another list"
 
 
 def an_instance(folder: Path, title: str, answer: dict) -> Instance:

@@ -114,6 +114,22 @@ from tests.worlds.own_site.packages import Change, changed
             ),
             r"parameters\.title.* finds a row without a value \(NULL\); leave such rows out",
         ),
+        (
+            lambda site: site["tasks"]["add_item"]["effects"][0].update(values={"owner": {"key_of": "opened"}}),
+            "key_of: opened is no earlier effect of the task; earlier ones: none has a `name`",
+        ),
+        (
+            lambda site: site["tasks"]["add_item"].update(
+                effects=[{"name": "opened", "added": "item"}, {"name": "opened", "added": "item"}]
+            ),
+            "two effects have the name opened",
+        ),
+        (
+            lambda site: site["tasks"]["add_item"].update(
+                requests=[{"get": "/", "json": {"id": {"key_of": "opened"}}}]
+            ),
+            "`key_of` ties rows of `effects` and `may`; a response has no row",
+        ),
     ],
 )
 def test_what_is_wrong_in_a_site_file_is_named(written: Path, tmp_path: Path, change: Change, message: str) -> None:
