@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -380,6 +381,29 @@ def test_dvc_names_keys_that_exist_and_none_that_affects_no_result() -> None:
             field = section.model_fields[part]
             assert NoEffect not in field.metadata, key
             section = (sections_of(field.annotation) or [section])[0]
+
+
+WITHOUT_STAGE = ("construction", "model.image_cache")
+"""Sections that decide nothing of a stage's outputs: the tasks that a model makes are a file, and a cache is none."""
+
+
+def test_each_key_that_changes_results_is_named_by_a_stage() -> None:
+    """A stage that reads a key that dvc.yaml does not name keeps its output when the key changes."""
+    stages = yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"]
+    named = {
+        key.replace("${key}", phase)
+        for stage in stages.values()
+        for key in (stage.get("do") or stage).get("params", [])
+        for phase in ("short", "long")
+    }
+
+    def leaves(values: dict, name: str = "") -> Iterator[str]:
+        for key, value in values.items():
+            path = f"{name}.{key}".removeprefix(".")
+            if not any(path == known or path.startswith(f"{known}.") for known in (*named, *WITHOUT_STAGE)):
+                yield from leaves(value, path) if value and isinstance(value, dict) else [path]
+
+    assert list(leaves(deciding(load(ROOT / "params.yaml")))) == []
 
 
 def test_each_phase_of_rl_depends_on_every_key_of_rl_but_the_other_phase() -> None:
