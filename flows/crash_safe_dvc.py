@@ -18,6 +18,7 @@ As a command: `python -m flows.crash_safe_dvc STAGE` runs one stage, without an 
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import json
 import os
@@ -244,9 +245,15 @@ def _tail(text: str, lines: int = 25) -> str:
 
 def main(arguments: list[str]) -> int:
     """Repair, then run the named stages; exit status 1 if a stage failed, 75 if the infrastructure failed."""
+    parser = argparse.ArgumentParser(
+        prog="python -m flows.crash_safe_dvc",
+        description="Repairs the files that a killed `dvc repro` was writing, then runs the stages that are named.",
+    )
+    parser.add_argument("stages", nargs="*", metavar="STAGE", help="such as train_sft; none: repair only")
+    options = parser.parse_args(arguments)
     for line in repair():
         print(line)
-    for stage in arguments:
+    for stage in options.stages:
         try:
             print(f"{stage}: {repro(stage)}")
         except StageFailed as error:

@@ -66,4 +66,4 @@ class SFTParams(OptimParams):
 
     shuffle: Shuffle = "turns"
     """The unit that an epoch shuffles, also in RFT. `trajectories` is several times faster, because the turns of a
-    trajectory share their history in a batch (`training.packing`); `turns` mixes the batches better."""
+    trajectory share their history in a batch (`components/training/packing`); `turns` mixes the batches better."""
