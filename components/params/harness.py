@@ -256,7 +256,7 @@ class SamplingParams(Section):
 
     temperature: float = Field(default=1.0, ge=0)
     """0 is greedy."""
-    top_p: float = Field(default=1.0, gt=0, le=1)
+    top_p: Annotated[float, NotWith("temperature", 0)] = Field(default=1.0, gt=0, le=1)
     """Tokens are sampled from the likeliest ones alone, which have this probability together; 1: from all."""
-    top_k: int = Field(default=0, ge=0)
+    top_k: Annotated[int, NotWith("temperature", 0)] = Field(default=0, ge=0)
     """0 is off."""

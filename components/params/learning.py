@@ -61,7 +61,7 @@ class ModelParams(Section):
     """Compute activations again in the backward pass. It saves memory and takes about a third more time."""
     think_prefix: bool = False
     """True if the chat template of the base opens `<think>` itself (Qwen3-VL Thinking models)."""
-    image_cache: ImageCacheParams = ImageCacheParams()
+    image_cache: Annotated[ImageCacheParams, NotWith("train_vision", True, part="disk_gib")] = ImageCacheParams()
 
     @model_validator(mode="after")
     def _adapters_leave_vision(self) -> ModelParams:
@@ -104,7 +104,7 @@ class VLLMParams(Section):
 
     urls: Annotated[list[str], NoEffect] = Field(default_factory=list)
     """Servers that `waymark serve` started, such as `http://gpu-3:8000`. With them, stages start no servers."""
-    key_variable: Annotated[str, NoEffect] = "WAYMARK_VLLM_KEY"
+    key_variable: Annotated[str, NoEffect, NotWith("urls", [])] = "WAYMARK_VLLM_KEY"
     """The environment variable with the key of the servers in `urls`."""
     python: Annotated[str, NoEffect] = ".venv-vllm/bin/python"
     """The Python of that environment."""

@@ -195,6 +195,18 @@ BY_HAND = {"min_agreement": 0.8, "labels": {"file": "mine.csv"}}
             {"browser__dialog_wait_s": 5},
             r"dialog_wait_s = 5.*: has no effect with browser\.dialogs = accept: .* change browser\.dialogs",
         ),
+        (
+            {"inference__engine": "vllm", "inference__vllm": {"key_variable": "KEY"}},
+            r"key_variable = 'KEY': has no effect with inference\.vllm\.urls = \[\]",
+        ),
+        (
+            {"evaluation__sampling": {"temperature": 0, "top_p": 0.9, "top_k": 5}},
+            r"top_p = 0\.9: has no effect with evaluation\.sampling\.temperature = 0.*\n.*top_k = 5",
+        ),
+        (
+            {"model__train_vision": True, "model__image_cache": {"disk_gib": 1}},
+            r"disk_gib = 1\.0: has no effect with model\.train_vision = true",
+        ),
         ({"rl__objective": {"replay_turns": 8}}, r"replay_turns = 8: has no effect with rl\.objective\.replay = 0"),
         (
             {"agent__protocol": "webgym", "agent__feedback": False},
@@ -348,7 +360,6 @@ def test_limits_of_endpoints_and_places_of_work_decide_nothing() -> None:
                 "vllm": {
                     "servers": 4,
                     "python": "python3",
-                    "key_variable": "KEY",
                     "engine": {"gpu_memory_utilization": 0.5, "max_num_seqs": 8},
                 },
             },
