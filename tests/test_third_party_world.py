@@ -1,6 +1,6 @@
 """A world of another distribution, installed and named. `test_smoke` runs the whole pipeline on it.
 
-`tests/third_party_world` is the package that `docs/how-to/add-a-world.md` explains line by line.
+`tests/third_party_world` is the package that `docs/how-to/add-a-world.md` shows and explains part by part.
 """
 
 from __future__ import annotations
@@ -29,7 +29,6 @@ def importable(installed: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return installed
 
 
-@pytest.mark.slow
 def test_an_installed_world_is_found_by_its_entry_point(importable: Path) -> None:
     from components.worlds import world_class
 

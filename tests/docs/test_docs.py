@@ -7,6 +7,7 @@ import json
 import re
 import subprocess
 import sys
+from collections import Counter
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
@@ -196,6 +197,15 @@ def module(page: str) -> dict:
     space: dict = {"__name__": f"docs.{Path(page).stem.replace('-', '_')}"}
     exec(compile(code, page, "exec"), space)
     return space
+
+
+def test_the_page_on_worlds_shows_its_package_whole_and_as_it_is():
+    package = ROOT / "tests/third_party_world/waymark_shelf"
+    blocks_of_package = [code for code in blocks("how-to/add-a-world.md", "python") if "def requirements" not in code]
+    shown = Counter(line for code in blocks_of_package for line in code.splitlines() if line.strip())
+    written = Counter(line for path in package.glob("*.py") for line in path.read_text().splitlines() if line.strip())
+    assert sorted((shown - written).elements()) == []
+    assert sorted((written - shown).elements()) == []
 
 
 def test_the_example_protocol_reads_what_it_writes():
