@@ -28,6 +28,7 @@ from components.cli import (
     world,
 )
 from components.cli.command import fail
+from components.cli.version import PrintVersion
 from components.plugins import install_command, missing_package
 
 GROUPS = (
@@ -105,6 +106,7 @@ def main(arguments: list[str] | None = None) -> int:
 def parser() -> argparse.ArgumentParser:
     """The parser of `waymark` with all subcommands."""
     top = argparse.ArgumentParser(prog="waymark", description="Trains visual web agents; see README.md.")
+    top.add_argument("--version", action=PrintVersion)
     commands = top.add_subparsers(required=True, metavar="COMMAND")
     for group in GROUPS:
         group.add(commands)

@@ -98,7 +98,7 @@ def thought_of(trajectory: Trajectory, turn: Turn) -> str | None:
     return reasoning
 
 
-def published(trajectory: Trajectory) -> dict[str, Any]:
+def published_fields(trajectory: Trajectory) -> dict[str, Any]:
     """The values of a trajectory without its diagnostics, except the number of tokens that an endpoint billed."""
     values = trajectory.model_dump(exclude={"diagnostics"})
     billed = {key: value for key, value in trajectory.diagnostics.items() if key == "response_tokens"}

@@ -43,13 +43,13 @@ class TransformersPolicy:
         self.version = version
         self.encoder = encoder or Encoder(vlm)
         self.max_batch = max_batch
-        self._places = asyncio.Semaphore(max_batch)
+        self._slots = asyncio.Semaphore(max_batch)
         self._threads = torch.get_num_threads()
         self._requests: queue.SimpleQueue[_PendingRow | None] = queue.SimpleQueue()
         self._decoder: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> TransformersPolicy:
-        self._requests, self._places = queue.SimpleQueue(), asyncio.Semaphore(self.max_batch)
+        self._requests, self._slots = queue.SimpleQueue(), asyncio.Semaphore(self.max_batch)
         self._decoder = asyncio.create_task(asyncio.to_thread(self._decode, asyncio.get_running_loop()))
         return self
 
@@ -66,13 +66,13 @@ class TransformersPolicy:
         """Sample a response. Errors of the model are raised unchanged."""
         future: asyncio.Future[Completion] = asyncio.get_running_loop().create_future()
         with request.clock.stopped():
-            await self._places.acquire()
+            await self._slots.acquire()
         try:
             row = Row(self.encoder.encode(request.prompt), request.sampling, request.max_tokens, request.seed)
             self._requests.put((row, future))
             return await future
         finally:
-            self._places.release()
+            self._slots.release()
 
     def _decode(self, loop: asyncio.AbstractEventLoop) -> None:
         """Run `_serve` in this thread on half of the cores; the browsers need the others."""

@@ -32,7 +32,7 @@ until the last finished one again. Called in a thread of a pool."""
 
 
 @dataclass(frozen=True)
-class Watch:
+class PhaseValidations:
     """The validations of one phase."""
 
     learners: Replicas[Learner]

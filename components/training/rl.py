@@ -30,7 +30,7 @@ from components.training.checkpoints import Checkpoints
 from components.training.health import branch_figures, rollout_figures
 from components.training.learner import Learner
 from components.training.objectives import NO_UPDATE, UpdateStats
-from components.training.phase_validation import ReportValidation, Watch, kl_figure
+from components.training.phase_validation import PhaseValidations, ReportValidation, kl_figure
 from components.training.rl_rollouts import IterationRollouts, RolloutQueue, RolloutSetup, ValidationSetup
 from components.training.selection import Choice, Comparison, Rollback, best, choose, policy_to_restore, since_rollback
 from components.training.validation import FamilyTally, Tallies, Validation, tallied
@@ -113,12 +113,14 @@ class RLTrainer:
 
     def __post_init__(self) -> None:
         self._checkpoints = Checkpoints(self.state_dir)
-        self._watch = Watch(self.learners, self.phase, self.state_dir, self.validation, self.report_validation)
+        self._validations = PhaseValidations(
+            self.learners, self.phase, self.state_dir, self.validation, self.report_validation
+        )
 
     @property
     def limits_of_warnings(self) -> str | None:
         """Which falls no warning can name, because there are too few validation tasks; None if there are enough."""
-        return self._watch.limits
+        return self._validations.limits
 
     async def run(self) -> TrainedPhase:
         """Run the phase, or the rest of it after a crash.
@@ -162,13 +164,13 @@ class RLTrainer:
                 if judge is None or not judge.is_due_after(number):
                     ended = ended or self._distrust([*state.figures, audited])
                 queue.settle(number, rollouts)
-                kl = await self._compute(self._watch.divergence, number, rollouts, ended is not None)
+                kl = await self._compute(self._validations.divergence, number, rollouts, ended is not None)
                 figures = await self._update(number, rollouts, began, waited_s) | kl_figure(kl) | retrained
                 tallies = self._tallied(state, rollouts, kl) if self.validation else {}
                 sampler = rollouts.sampler.state
                 state = RLState(number, sampler, [*state.figures, figures], tallies, state.rollbacks, ended)
                 is_last = ended is not None or number == self.phase.iterations
-                if is_last or number % every == 0 or self._watch.is_due(number):
+                if is_last or number % every == 0 or self._validations.is_due(number):
                     await self._compute(self._save, state)
                 await asyncio.to_thread(self.report, figures, *rollouts.judged)
                 self.progress(number, self.phase.iterations, f"iteration {number}: reward {figures['pool_reward']:.3f}")
@@ -232,20 +234,20 @@ class RLTrainer:
 
     def _prune(self, state: RLState) -> None:
         params, checkpoints = self.learners.local.params.rl.checkpoints, self._checkpoints
-        top = best(self._watch.records(state.iteration), checkpoints.iterations, state.rollbacks)
+        top = best(self._validations.records(state.iteration), checkpoints.iterations, state.rollbacks)
         is_needed = top is not None and (params.best or params.rollback is not None)
         checkpoints.prune(params.keep, [top.iteration] if top is not None and is_needed else [])
 
     async def _watched(self, state: RLState, queue: RolloutQueue) -> RLState:
         """Validate the policy if that is due, and go back to an earlier one if the recipe says so."""
-        watch, checkpoints, params = self._watch, self._checkpoints, self.learners.local.params
-        if not watch.is_due(state.iteration, is_last=state.ended is not None):
+        validations, checkpoints, params = self._validations, self._checkpoints, self.learners.local.params
+        if not validations.is_due(state.iteration, is_last=state.ended is not None):
             return state
         if not checkpoints.iterations:
             await self._compute(self._save, state)  # the policy with which the phase began may be the best
-        await watch.validate(state.iteration, state.tallies, queue)
-        records = watch.records(state.iteration)
-        rules = state.rollbacks, params.rl.checkpoints, watch.planned, params.seed
+        await validations.validate(state.iteration, state.tallies, queue)
+        records = validations.records(state.iteration)
+        rules = state.rollbacks, params.rl.checkpoints, validations.planned, params.seed
         if restore := policy_to_restore(records, checkpoints.iterations, *rules):
             top, comparison = restore
             await queue.cancel()
@@ -259,7 +261,7 @@ class RLTrainer:
 
     def _trained(self, state: RLState) -> TrainedPhase:
         """Restore the policy that is published, and gather the results."""
-        records, params = self._watch.records(state.iteration), self.learners.local.params
+        records, params = self._validations.records(state.iteration), self.learners.local.params
         available = self._checkpoints.iterations
         rules = state.rollbacks, params.rl.checkpoints, params.seed
         distrusted = self._distrust(state.figures) is not None

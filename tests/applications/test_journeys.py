@@ -17,16 +17,9 @@ from tests.applications.sites import applications
 APPLICATIONS = dict(applications())
 
 
-LARGEST = ("jupyterlab", "mlflow", "oscar", "prefect", "wagtail")
-"""Applications that take longest to start."""
-
-
 @pytest.mark.slow
 @needs_apps
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(name, marks=pytest.mark.exhaustive) if name in LARGEST else name for name in APPLICATIONS],
-)
+@pytest.mark.parametrize("name", APPLICATIONS)
 def test_a_journey_reaches_its_state_on_the_server(name: str, tmp_path: Path) -> None:
     application = APPLICATIONS[name]
     with serve(application, tmp_path) as running:

@@ -126,7 +126,6 @@ def journal(where: Path) -> list[dict]:
     return [json.loads(line) for path in found for line in path.read_text().splitlines() if line.endswith("}")]
 
 
-@pytest.mark.exhaustive
 @pytest.mark.slow
 def test_a_killed_run_stopped_by_its_budget_ends_as_an_undisturbed_one(world):
     where, (first, second, closed), model = world

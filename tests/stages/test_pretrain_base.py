@@ -74,7 +74,6 @@ def test_the_stage_trains_all_phases_and_measures_each_on_held_out_pages(project
     assert result["step"] == 6
 
 
-@pytest.mark.exhaustive
 @pytest.mark.slow
 def test_a_killed_stage_goes_on_and_makes_the_same_base(project: Path, tmp_path: Path) -> None:
     shutil.copy(project / "params.yaml", tmp_path)

@@ -72,7 +72,6 @@ def whole(pages: list[Page]) -> tuple[VLM, list[Figures]]:
     return pretraining.pretrain({"widgets": pages}, PARAMS, lambda figures: None)
 
 
-@pytest.mark.exhaustive
 @pytest.mark.slow
 @pytest.mark.parametrize("step", [25, 26, 51])
 def test_killed_training_ends_with_the_same_weights_and_figures(

@@ -232,7 +232,6 @@ def quiet_and_watched(quiet_runs) -> tuple[Left, dict, Path]:
     return left, watched(where), where
 
 
-@pytest.mark.exhaustive
 @pytest.mark.slow
 def test_a_run_that_falls_goes_back_once_and_goes_on(quiet_and_watched):
     left, seen, where = quiet_and_watched
@@ -251,7 +250,6 @@ def test_a_run_that_falls_goes_back_once_and_goes_on(quiet_and_watched):
     assert by_family[2, "click-test"]["groups"] == left.figures[0]["sampled_groups"] + left.figures[1]["sampled_groups"]
 
 
-@pytest.mark.exhaustive
 @pytest.mark.slow
 def test_a_watched_run_killed_in_validation_and_after_a_fall_ends_the_same(model, quiet_and_watched, tmp_path):
     quiet, seen, _ = quiet_and_watched
@@ -299,7 +297,6 @@ def test_each_rollout_uses_weights_as_stale_as_the_recipe_says(quiet_runs, kind,
         assert order.index(("begins", name)) < order.index(("after", str(number)))
 
 
-@pytest.mark.exhaustive
 @pytest.mark.slow
 def test_a_run_killed_at_seven_moments_ends_with_the_same_figures(model, quiet, tmp_path):
     """Anywhere in rollouts and updates; and once in each iteration while its checkpoint is being written."""

@@ -66,7 +66,6 @@ def test_two_processes_take_the_steps_of_one(tmp_path, of_two_processes, case):
         check_same_figures(two["stats"], one["stats"])
 
 
-@pytest.mark.exhaustive
 @pytest.mark.slow
 def test_two_overlapping_processes_take_the_steps_of_one(tmp_path):
     """`overlap` itself holds the weights that a rollout gets to those of the update before, and a resumed run to it."""

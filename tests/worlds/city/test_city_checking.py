@@ -27,7 +27,6 @@ def checks_of(*names: str) -> list[TaskCheck]:
     return asyncio.run(run())
 
 
-@pytest.mark.exhaustive
 def test_no_agent_that_cheats_succeeds_on_any_site(image):
     checks = {check.family: check for check in checks_of(*QUESTIONS, *CHANGES)}
     assert {*checks} == {*QUESTIONS, *CHANGES}
