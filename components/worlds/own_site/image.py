@@ -18,7 +18,7 @@ from components.worlds.own_site.site_file import OwnSiteError, SiteFile
 
 CACHE = store.STATE / "cache" / "sites"
 PREPARE_TIMEOUT_S = 900.0
-_UNUSED = {"tasks.yaml", "pyproject.toml", "README.md"}
+_UNUSED = {"tasks.yaml", "tasks.py", "pyproject.toml", "README.md"}
 """Files beside `site.yaml` that the data do not come from."""
 
 

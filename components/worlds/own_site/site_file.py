@@ -13,7 +13,10 @@
 from __future__ import annotations
 
 import re
+import runpy
+from copy import deepcopy
 from pathlib import Path, PurePosixPath
+from traceback import extract_tb
 from typing import Annotated, Any
 
 import yaml
@@ -228,21 +231,25 @@ class SiteFile(Section):
 
 
 def read_site(folder: Path) -> SiteFile:
-    """Reads `site.yaml`, and beside it `tasks.yaml` and oracles in `oracles/<task>.yaml`, if there are any.
+    """Reads `site.yaml`, and beside it `tasks.yaml`, `tasks.py` and oracles in `oracles/<task>.yaml`, if there are any.
 
     Raises:
-        OwnSiteError: a file is missing, is no YAML, or has a wrong key; the message lists the places.
+        OwnSiteError: a file is missing, cannot be read or run, or has a wrong key; the message lists the places.
     """
     path = folder / "site.yaml"
     content = _mapping(path)
     tasks = content.get("tasks") or {}
     if not isinstance(tasks, dict):
         raise OwnSiteError(f"{path}: tasks must be a mapping of names to tasks, not {type(tasks).__name__}")
-    if (folder / "tasks.yaml").exists():
-        more = _mapping(folder / "tasks.yaml")
-        if both := sorted({*map(str, tasks)} & {*map(str, more)}):
-            raise OwnSiteError(f"{', '.join(both)}: in site.yaml and in tasks.yaml of {folder}; remove one of the two")
-        tasks = {**tasks, **more}
+    known = dict.fromkeys(map(str, tasks), "site.yaml")
+    for name, read in (("tasks.yaml", _mapping), ("tasks.py", _python_tasks)):
+        if (folder / name).exists():
+            more = read(folder / name)
+            for task in map(str, more):
+                if task in known:
+                    raise OwnSiteError(f"{task}: in {known[task]} and in {name} of {folder}; remove one of the two")
+                known[task] = name
+            tasks = {**tasks, **more}
     content = {**content, "tasks": tasks}
     for name, task in tasks.items():
         beside = folder / "oracles" / f"{name}.yaml"
@@ -268,6 +275,19 @@ def _yaml(path: Path) -> Any:
         raise OwnSiteError(f"{path} cannot be read: {error}") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise OwnSiteError(f"{path} cannot be read: {syntax_problem(error)}") from error
+
+
+def _python_tasks(path: Path) -> dict[str, Any]:
+    """The mapping `TASKS` that a Python file defines."""
+    try:
+        tasks = runpy.run_path(str(path)).get("TASKS")
+    except Exception as error:
+        places = [f", line {frame.lineno}" for frame in extract_tb(error.__traceback__) if frame.filename == str(path)]
+        place = f"{path}{places[-1]}" if places else str(path)
+        raise OwnSiteError(f"{place}: {type(error).__name__}: {error}; correct the file") from error
+    if not isinstance(tasks, dict):
+        raise OwnSiteError(f"{path} must define TASKS, a mapping of names to tasks with the keys of tasks.yaml")
+    return deepcopy(tasks)  # oracles are added to it
 
 
 def _mapping(path: Path) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The templates of tasks in a user's `site.yaml` or `tasks.yaml`: parameters, rules and oracles.
+"""The templates of tasks in a user's `site.yaml`, `tasks.yaml` or `tasks.py`: parameters, rules and oracles.
 
 Texts may have parameters as `{fields}`; SQL has them as `:name`. A parameter with several columns, such as `ticket`, is
 `{ticket[title]}` in texts and `:ticket_title` in SQL.

@@ -145,6 +145,50 @@ def test_what_is_wrong_in_a_site_file_is_named(written: Path, tmp_path: Path, ch
         read_all()
 
 
+PYTHON_TASKS = """
+TASKS = {
+    f"rename_{title.lower()}": {
+        "intent": f"Rename {title} to {{new}}.",
+        "parameters": {"new": ["Tea", "Bread"]},
+        "effects": [{"changed": "item", "where": {"title": title}, "to": {"title": "{new}"}}],
+    }
+    for title in ("Milk", "Oats")
+}
+"""
+
+
+def test_a_python_file_makes_templates_beside_those_of_yaml(written: Path) -> None:
+    folder = written / "waymark_notes"
+    names = set(read_site(folder).tasks)
+    (folder / "tasks.py").write_text(PYTHON_TASKS)
+    (folder / "oracles").mkdir(exist_ok=True)
+    (folder / "oracles/rename_milk.yaml").write_text("- click: button Rename\n")
+    for _ in range(2):  # the second reading finds the file as the first one did
+        tasks = read_site(folder).tasks
+        assert set(tasks) == names | {"rename_milk", "rename_oats"}
+        assert tasks["rename_oats"].intent == "Rename Oats to {new}."
+        assert [task.oracle is None for task in (tasks["rename_milk"], tasks["rename_oats"])] == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("tasks = {}", r"tasks\.py must define TASKS, a mapping of names to tasks"),
+        ("TASKS = ['a']", r"tasks\.py must define TASKS"),
+        ("import json\nTASKS = json.loads('{')", r"tasks\.py, line 2: JSONDecodeError: .*; correct the file"),
+        ("TASKS = {", r"tasks\.py: SyntaxError: .*; correct the file"),
+        ("TASKS = {'add_item': {'intent': 'a'}}", r"add_item: in site\.yaml and in tasks\.py of .*; remove one"),
+        ("TASKS = {'a': {'intent': 'b'}}", "a: a task needs a rule"),
+        ("TASKS = {'a': {'intent': print, 'page': {}}}", r"a\.intent"),
+    ],
+)
+def test_what_is_wrong_in_a_python_file_of_tasks_is_named(written: Path, text: str, message: str) -> None:
+    folder = written / "waymark_notes"
+    (folder / "tasks.py").write_text(text)
+    with pytest.raises(OwnSiteError, match=message):
+        read_site(folder)
+
+
 @pytest.mark.parametrize("number", ["12:30", "007", "1_000", "0x1F", "+4912", "1:30.5", "1_0.5"])
 @pytest.mark.parametrize("file", ["site.yaml", "tasks.yaml", "oracles/add_item.yaml"])
 def test_a_number_that_would_lose_its_text_is_refused(written: Path, file: str, number: str) -> None:
