@@ -72,6 +72,16 @@ def bootstrap_mean(values_N: np.ndarray, resamples: int, seed: int, level: float
     return Interval(float(result.confidence_interval.low), float(result.confidence_interval.high))
 
 
+def equal_differences(value: float, unseen: float) -> Interval:
+    """The interval of a mean of differences that are all equal, which a bootstrap gives no width.
+
+    Args:
+        value: the differences, from -1 to 1.
+        unseen: the largest share of other tasks whose differences may be -1 or 1 without one of them having been seen.
+    """
+    return Interval(value - unseen * (value + 1), value + unseen * (1 - value))
+
+
 def success_rate(scores_N: np.ndarray, episodes: int | None = None) -> SuccessRate:
     """The mean of the tasks' scores with Wilson's interval over `effective_tasks`.
 

@@ -6,7 +6,9 @@ with the element list as observation, the same with the accessibility tree, and 
 Only their ratios are independent of the machine. On a machine that does other work, only the ratio of the CPU times is
 reliable.
 
-Then large pages are built in a tab, and their element list and their accessibility tree are read.
+Then large pages are built in a tab, and their element list and their accessibility tree are read. Whole steps on them
+are timed, too: a key, the wait for a quiet page as on the web, the observation with its screenshot. A small page shows
+what the wait alone costs.
 
 Last line: JSON.
 """
@@ -24,8 +26,8 @@ from dataclasses import dataclass
 
 import psutil
 
-from components.browser import BrowserPool, element_list
-from components.params import Params, TextKind, load
+from components.browser import BrowserPool, check_call, element_list
+from components.params import BrowserParams, Params, TextKind, load
 from components.records import ToolCall
 from components.worlds.miniwob.site import MiniWoBSite
 from perf.browser_workload import FAMILIES, WORDS, miniwob_task
@@ -162,6 +164,26 @@ async def large_pages(params: Params, text: TextKind, repeats: int) -> dict[str,
     return seconds
 
 
+async def large_steps(params: Params, text: TextKind, repeats: int) -> dict[str, float]:
+    """Median seconds of a step on each large page, and on a small one, with the waits for pages of the web."""
+    waits = BrowserParams()
+    changes = {"concurrency": 1, "quiet_ms": waits.quiet_ms, "settle_ms": waits.settle_ms}
+    key = check_call("press_keys", {"keys": ["shift"]})
+    seconds = {}
+    async with BrowserPool(params.browser.model_copy(update=changes), site=MiniWoBSite(), text=text) as pool:
+        for name, html in {"small": "'<button>buy</button>'", **LARGE_PAGES}.items():
+            async with pool.session() as session:
+                await session.start(miniwob_task(FAMILIES[0], 0))
+                await session.page.evaluate(f"document.body.innerHTML = {html}; document.body.offsetHeight")
+                times = []
+                for _ in range(repeats):
+                    began = time.monotonic()
+                    await session.step([key])
+                    times.append(time.monotonic() - began)
+                seconds[name] = round(statistics.median(times), 3)
+    return seconds
+
+
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -193,6 +215,7 @@ def main() -> None:
         "ids_over_points_throughput": round(steps_s["ids"] / steps_s["points"], 2),
         "cpu_ms_per_step_at_16": {name: round(value, 1) for name, value in cpu_ms.items()},
         "large_pages_s": {text: asyncio.run(large_pages(params, text, 5)) for text in TEXTS},
+        "large_pages_step_s": {text: asyncio.run(large_steps(params, text, 5)) for text in TEXTS},
     }
     print(json.dumps(figures), flush=True)
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from components.evaluation.errors import EvaluationError
 from components.records import Record
-from components.statistics import Interval, bootstrap_mean, require_numbers, wilson
+from components.statistics import Interval, bootstrap_mean, equal_differences, require_numbers, wilson
 
 ALPHA = 0.05
 """A promotion's largest p-value, two-sided."""
@@ -83,8 +83,7 @@ def _interval(diffs_N: np.ndarray, bootstrap: int, seed: int) -> Interval:
     """The bootstrap interval; if all differences are equal, as far as unseen tasks may still differ by 1 either way."""
     if np.ptp(diffs_N) > 0:
         return bootstrap_mean(diffs_N, bootstrap, seed)
-    value, others = float(diffs_N[0]), wilson(0.0, len(diffs_N)).high
-    return Interval(value - others * (value + 1), value + others * (1 - value))
+    return equal_differences(float(diffs_N[0]), wilson(0.0, len(diffs_N)).high)
 
 
 def exact_paired_p(diffs_N: np.ndarray) -> float:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from components.params import CheckpointParams
-from components.statistics import Interval, bootstrap_mean
+from components.statistics import Interval, bootstrap_mean, equal_differences
 from components.training.validation import Validation
 
 RESAMPLES = 10_000
@@ -66,7 +66,7 @@ def compare(first: Validation, second: Validation, seed: int, level: float = 0.9
     """Compare two policies on the validation tasks on which both were judged; without any, they are equal.
 
     A bootstrap of equal differences has no width, which is no certainty. Then the interval says how many other tasks
-    may differ otherwise: at most the share q that would show none in n tasks (Clopper and Pearson, 1934).
+    may differ otherwise: at most the share that would show none in n tasks (Clopper and Pearson, 1934).
     """
     common = sorted(first.scores.keys() & second.scores.keys())
     if not common:
@@ -75,8 +75,8 @@ def compare(first: Validation, second: Validation, seed: int, level: float = 0.9
     mean = float(differences_N.mean())
     if np.ptp(differences_N) > 0:
         return Comparison(mean, bootstrap_mean(differences_N, RESAMPLES, seed, level), len(common))
-    q = 1 - ((1 - level) / 2) ** (1 / len(common))
-    return Comparison(mean, Interval(mean - q * (mean + 1), mean + q * (1 - mean)), len(common))
+    unseen = 1 - ((1 - level) / 2) ** (1 / len(common))
+    return Comparison(mean, equal_differences(mean, unseen), len(common))
 
 
 def is_sound(record: Validation) -> bool:
