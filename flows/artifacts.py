@@ -115,8 +115,8 @@ def _published(stage: str, file: Path) -> Iterator[str]:
             yield name
 
 
-def _say_not_taken(stage: str, what: str, error: Exception) -> None:
-    print(f"{stage}: Prefect did not take {what}: {type(error).__name__}: {error}", flush=True)
+def _say_not_taken(stage: str, item: str, error: Exception) -> None:
+    print(f"{stage}: Prefect did not take {item}: {type(error).__name__}: {error}", flush=True)
 
 
 def scalars(value: dict, prefix: str = "") -> dict[str, float | int | str | bool | None]:

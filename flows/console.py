@@ -47,12 +47,12 @@ class StageConsole:
     def __exit__(self, *exc: object) -> None:
         self._display.stop()
 
-    def started(self, stage: str, why: str) -> None:
-        """Show that a stage begins; `why` is the text beside it."""
+    def started(self, stage: str, text: str) -> None:
+        """Show that a stage begins; `text` is printed beside it."""
         with self._lock:
             self._started[stage] = time.monotonic()
-        self._update(stage, "running", message=why)
-        self._print_line(stage, "running", why)
+        self._update(stage, "running", message=text)
+        self._print_line(stage, "running", text)
 
     def progressed(self, stage: str, progress: StageProgress) -> None:
         """Show the progress of a running stage."""

@@ -46,7 +46,7 @@ def require(root: Path, stages: dict[str, Stage], due: Collection[str]) -> None:
             *_missing_engines(params, root, due),
         ]
     if missing:
-        lines = "\n".join(f"- {what}" for what in missing)
+        lines = "\n".join(f"- {item}" for item in missing)
         raise StageFailed(f"nothing was run, because something is missing:\n{lines}")
 
 

@@ -259,7 +259,7 @@ async def hostile() -> dict[str, Any]:
 
         await asyncio.gather(*(visit(name, url) for name, url in site.urls().items()))
     site.stop()
-    hangs = sum(how.startswith(("hang", "late")) for how in ended.values())
+    hangs = sum(ending.startswith(("hang", "late")) for ending in ended.values())
     return {"hostile_pages": len(ended), "hangs": hangs, "hostile_endings": dict(Counter(ended.values()))}
 
 

@@ -15,11 +15,11 @@ from components.browser import EnvError, HarnessError
 
 
 @contextlib.contextmanager
-def contained(what: str, *passing: type[Exception]) -> Iterator[None]:
+def contained(activity: str, *passing: type[Exception]) -> Iterator[None]:
     """Turn an unexpected exception into a `HarnessError`. The errors of an environment pass unchanged.
 
     Args:
-        what: what the harness does within, for the message.
+        activity: what the harness does within, for the message.
         passing: further errors that pass unchanged.
 
     Raises:
@@ -31,4 +31,4 @@ def contained(what: str, *passing: type[Exception]) -> Iterator[None]:
     except unchanged:
         raise
     except Exception as error:
-        raise HarnessError.of(what, error) from error
+        raise HarnessError.of(activity, error) from error

@@ -148,7 +148,7 @@ class Benchmark(Section):
         if (self.file is None) == (self.pages is None):
             raise ValueError("give either a file or pages")
         if "official" not in self.decoding:
-            raise ValueError("decoding needs `official`")
+            raise ValueError("decoding has no `official`: add the settings of the headline number under this name")
         return self
 
     @property

@@ -75,7 +75,7 @@ class Choice(_Answer):
     multiple: bool = False
     """Whether the select takes several options."""
     kept: bool = True
-    """Whether the option is still selected after the page has heard of it."""
+    """Whether the option is still selected after the page has handled the events."""
     selected: tuple[str, ...] = ()
     """The labels of all options that are selected then."""
 
@@ -102,16 +102,16 @@ class PageElement:
         self._shown = shown
         self._reference = reference
 
-    async def place(self, stays: bool = False) -> Place:
-        """Scroll the element into view, unless it `stays`, and choose the point to click. Raises as `ask`."""
-        frame, answer = await self._ask("place", stays)
+    async def place(self, without_scroll: bool = False) -> Place:
+        """Scroll the element into view, unless `without_scroll`, and choose the point to click. Raises as `ask`."""
+        frame, answer = await self._ask("place", without_scroll)
         if answer is None:
             raise UnknownElementError(f"the page has no visible element {self._shown}")
         place = Place.model_validate(answer)
         if not place.remote:
             return place
         locator = self._locator(frame)
-        if not stays:
+        if not without_scroll:
             await locator.scroll_into_view_if_needed(timeout=PROBE_TIMEOUT_S * 500)
         box = await locator.bounding_box(timeout=PROBE_TIMEOUT_S * 500)
         if box is None:
@@ -167,7 +167,8 @@ class PageElement:
 
         Raises:
             UnknownElementError: the element has left the page.
-            EnvError: the page's own document does not answer. A frame that does not raises `UnknownElementError`.
+            EnvError: the page's own document does not answer. If a frame does not answer, the error is
+                `UnknownElementError`.
             SandboxError: the browser died.
         """
         answer = (await self._ask(request, *arguments))[1]
@@ -178,7 +179,7 @@ class PageElement:
     async def _ask(self, request: str, *arguments: object) -> tuple[Frame, Any]:
         """The frame that has the element, and its answer; None if no frame has the element."""
         page = self._tab.page
-        frames = page.frames if self._reference.startswith("f") else [page.main_frame]  # f: numbered in another frame
+        frames = page.frames if self._reference.startswith("f") else [page.main_frame]  # `f`: an id of another frame
         selector = f"{ENGINE}={self._reference} {request} {quote(json.dumps(arguments), safe='')}"
         try:
             async with self._tab.limits.limit(PROBE_TIMEOUT_S):  # a dialog that the agent is to answer stops it

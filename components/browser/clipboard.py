@@ -1,9 +1,9 @@
 """The clipboard of one episode.
 
-Chromium has one clipboard for all contexts of a browser, so that Ctrl+C in one episode could be pasted in another.
-Nothing is written to it any more: `clipboard.js` takes every copy and cut of a page, and the harness gives what was
-copied to the documents of a tab before it presses the keys that paste. A page that asks to read the clipboard
-(`navigator.clipboard.read`) is refused, as a browser refuses it without permission.
+Chromium has one clipboard for all contexts of a browser, so a text copied in one episode could be pasted in another.
+Therefore nothing is written to Chromium's clipboard: `clipboard.js` takes every copy and cut of a page, and the harness
+gives the copied data to the documents of a tab before it presses the keys that paste. A page that asks to read the
+clipboard (`navigator.clipboard.read`) is refused, as a browser refuses it without permission.
 
 A frame in a renderer of its own gets the scripts with its DevTools session (`frame_sessions`), which the first call on
 the page makes.
@@ -26,9 +26,9 @@ _HERE = Path(__file__).parent
 WORLD = "waymark"
 """The name of our isolated JavaScript world in each document."""
 MAX_COPIED = 1_000_000
-"""Characters; a page that copies more keeps the clipboard as it was."""
+"""Characters. If a page copies more, the clipboard keeps its content."""
 FRAME_TIMEOUT_S = 2.0
-"""For each document of a tab to take the clipboard."""
+"""Time limit for giving the content to all documents of a tab, or for reading it from them."""
 
 _COPY = {"control+c", "control+x", "control+insert", "shift+delete"}
 _PASTE = {"control+v", "control+shift+v", "shift+control+v", "shift+insert"}
@@ -42,7 +42,7 @@ class Clipboard:
         self.content: dict[str, str] = {}
 
     def keep(self, copied: object) -> None:
-        """Replace the content by what a document's script says was copied; None keeps it."""
+        """Replace the content by the data that a document's script copied. None keeps the content."""
         if not isinstance(copied, dict):
             return
         content = {str(kind): text for kind, text in copied.items() if isinstance(text, str) and text}

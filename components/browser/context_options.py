@@ -42,6 +42,6 @@ def context_options(params: ContextParams, viewport: tuple[int, int]) -> dict[st
             options["http_credentials"]["origin"] = credentials.origin
     if params.storage_state is not None:
         if not Path(params.storage_state).is_file():
-            raise ValueError(f"browser.context.storage_state: {params.storage_state} is no file")
+            raise ValueError(f"browser.context.storage_state: {params.storage_state} is not a file: correct the path")
         options["storage_state"] = params.storage_state
     return options

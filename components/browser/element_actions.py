@@ -76,7 +76,7 @@ async def click(
         return " ".join([line, *await option_notes(session, isinstance(call, tools.ClickElement))])
     except SandboxError:
         raise
-    except (PlaywrightError, EnvError):  # the frame left or hangs: the click was made, whatever can be said of it
+    except (PlaywrightError, EnvError):  # the frame left or hangs, but the click was made
         return line
 
 
@@ -90,7 +90,8 @@ async def _hover_element(session: ActingSession, call: tools.HoverElement) -> st
 async def _drag_element(session: ActingSession, call: tools.DragElement) -> str:
     await _point_of(session, call.to)
     start_pixels, start = await _point_of(session, call.element)
-    end = await PageElement(session.tabs.active, call.to).place(stays=True)  # as it is after scrolling to the first
+    target = PageElement(session.tabs.active, call.to)
+    end = await target.place(without_scroll=True)  # the scroll to the start element may have moved the target
     if not _is_in_view(session.tabs.active, end):
         raise UnknownElementError(f"elements {call.element} and {call.to} are not in view together")
     end_pixels, end_point = _in_viewport(session, end.x, end.y)

@@ -38,9 +38,9 @@ class HarnessError(EnvError):
         self.trace = trace
 
     @classmethod
-    def of(cls, what: str, error: Exception) -> HarnessError:
-        """The error for an unexpected exception that ended `what`."""
-        return cls(f"{what}: {error!r}", "".join(traceback.format_exception(error, limit=-12)))
+    def of(cls, activity: str, error: Exception) -> HarnessError:
+        """The error for an unexpected exception that ended the activity."""
+        return cls(f"{activity}: {error!r}", "".join(traceback.format_exception(error, limit=-12)))
 
 
 class ChromiumNotFoundError(RuntimeError):

@@ -96,18 +96,18 @@ def refused(tool: str) -> str:
 
 def click(target: Element | None, point: tuple[int, int], effect: Effect, state: str, clamped: bool) -> str:
     """A click: its target, point and effect."""
-    what = f"on {target} " if target else ""
+    target_note = f"on {target} " if target else ""
     state_note = f"{state.capitalize()}." if state else ""
     answered = replace(effect, loading=0)
     note = str(replace(answered, changed=False)) or state_note or str(answered)
     waits = effect.still_loading or ((_no_effect(effect),) if not note else ())
-    return succeed(f"`click` {what}at {point} executed.", _clamped(clamped), note, *waits)
+    return succeed(f"`click` {target_note}at {point} executed.", _clamped(clamped), note, *waits)
 
 
 def hover(target: Element | None, point: tuple[int, int], effect: Effect, clamped: bool) -> str:
     """A move of the cursor."""
-    what = f"on {target} " if target else ""
-    return succeed(f"`hover` {what}at {point} executed.", _clamped(clamped), str(effect))
+    target_note = f"on {target} " if target else ""
+    return succeed(f"`hover` {target_note}at {point} executed.", _clamped(clamped), str(effect))
 
 
 def drag(start: tuple[int, int], end: tuple[int, int], effect: Effect, clamped: bool) -> str:

@@ -31,7 +31,7 @@ class _Context:
 
 
 class IsolatedWorld:
-    """Our world in whatever document the main frame shows; each document gets a context at the first use.
+    """Runs our JavaScript in the document that the main frame shows. Each document gets a context at its first use.
 
     Args:
         frame_id: DevTools' id of the main frame.

@@ -48,12 +48,12 @@ class OperationGuard:
         self._loss = loss
 
     @contextlib.asynccontextmanager
-    async def operation(self, kind: type[EnvError], limit_s: float, what: str) -> AsyncIterator[None]:
+    async def operation(self, kind: type[EnvError], limit_s: float, label: str) -> AsyncIterator[None]:
         """Run an operation. After any error the context is marked as broken.
 
         Args:
             kind: the error that a time-out or a failure of the page becomes.
-            what: names the operation in the message.
+            label: names the operation in the message.
 
         Raises:
             kind: the operation failed or took longer than `limit_s` seconds.
@@ -66,12 +66,12 @@ class OperationGuard:
                 yield
         except TimeoutError as error:
             self.broken = True
-            raise await self._or_death(kind(f"{what} took longer than {limit_s:.0f} s")) from error
+            raise await self._or_death(kind(f"{label} took longer than {limit_s:.0f} s")) from error
         except PlaywrightError as error:
             self.broken = True
             reason = translate(error)
             raise await self._or_death(
-                reason if isinstance(reason, SandboxError) else kind(f"{what}: {reason}")
+                reason if isinstance(reason, SandboxError) else kind(f"{label}: {reason}")
             ) from error
         except BlockedError:
             self.broken = True
@@ -79,12 +79,12 @@ class OperationGuard:
         except EnvError as error:
             self.broken = True
             known = isinstance(error, kind | HarnessError | SandboxError)
-            raise await self._or_death(error if known else kind(f"{what}: {error}")) from error
+            raise await self._or_death(error if known else kind(f"{label}: {error}")) from error
         except Exception as error:
             self.broken = True
             if self._is_dead:  # any code may fail on a browser that is dying
                 raise SandboxError(f"the browser died: {error!r}") from error
-            raise HarnessError.of(what, error) from error
+            raise HarnessError.of(label, error) from error
         except BaseException:
             self.broken = True
             raise

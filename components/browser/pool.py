@@ -350,10 +350,10 @@ async def _succeeds(operation: Coroutine[Any, Any, None]) -> bool:
     return True
 
 
-async def _close(what: Browser | BrowserContext) -> None:
+async def _close(resource: Browser | BrowserContext) -> None:
     with contextlib.suppress(PlaywrightError, TimeoutError):
         async with asyncio.timeout(CLOSE_TIMEOUT_S):
-            await what.close()
+            await resource.close()
 
 
 async def _stop_driver(playwright: Playwright) -> None:

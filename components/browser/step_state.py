@@ -66,7 +66,7 @@ class StepState:
     async def operation(self, kind: str) -> AsyncIterator[None]:
         """Wait in the queue of this kind of operation, and measure the time of the operation."""
         async with self._queues.turn(kind, self._guard.deadline) as waited_s:
-            if waited_s:  # it does not count towards the limit
+            if waited_s:  # the wait does not count towards the limit
                 self.timings["queue"] = round(self.timings.get("queue", 0.0) + waited_s, 4)
                 self._ends_at += waited_s
             began = time.monotonic()

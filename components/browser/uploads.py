@@ -95,5 +95,5 @@ class FileChooser:
         await self.cdp.send("DOM.setFileInputFiles", files)
 
     def __str__(self) -> str:
-        what, names = ("files", "their names, one per line") if self.several else ("a file", "its name")
-        return f"The page asks for {what}: `write` {names}. The files are {self.uploads.listing()}."
+        files, names = ("files", "their names, one per line") if self.several else ("a file", "its name")
+        return f"The page asks for {files}: `write` {names}. The files are {self.uploads.listing()}."

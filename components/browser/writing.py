@@ -99,14 +99,14 @@ async def option_notes(session: ActingSession, is_by_id: bool) -> list[str]:
     if focus is None or not focus.select or not focus.options:
         return []
     tool, several = ("select_option", "call") if is_by_id else ("write", "line")
-    how = (
+    usage = (
         f"`{tool}` chooses several, one per {several}"
         if focus.multiple
         else f"the list is not drawn; `{tool}` chooses one"
     )
     listed = _listed(focus.options)
     left = len(focus.options) - len(listed) + focus.options_left
-    return [f"Options: {', '.join(listed)}{f' and {left} more' if left else ''}; {how}."]
+    return [f"Options: {', '.join(listed)}{f' and {left} more' if left else ''}; {usage}."]
 
 
 def no_option(text: str, near: NearOptions, names_options: bool) -> str:

@@ -83,12 +83,12 @@ def main(arguments: list[str] | None = None) -> int:
             return options.run(options)
         finally:
             if sys.stdout is not None:  # None if the process was started without a standard output (`>&-`)
-                sys.stdout.flush()  # else the interpreter meets the closed pipe at its end, where nothing can catch it
+                sys.stdout.flush()  # else the interpreter flushes at its exit, where no code can catch the error
     except BrokenPipeError:
         from components.pipeline.closed_output import discard_closed_output
 
         if not discard_closed_output():
-            raise  # the pipe was another one, such as a child process's
+            raise  # another pipe was closed, such as a child process's
         return CLOSED_PIPE
     except KeyboardInterrupt:
         return INTERRUPTED

@@ -22,12 +22,12 @@ def add(commands: Subparsers) -> None:
     parser.add_argument("--list", action=_ListStudies, help="list the studies in recipes/studies/")
     parser.add_argument("--side-by-side", type=positive, default=1, metavar="N", help="concurrent runs (default: 1)")
     parser.add_argument("--json", action="store_true", help="print the plan or the result as JSON")
-    only = parser.add_mutually_exclusive_group()
-    only.add_argument(
+    modes = parser.add_mutually_exclusive_group()
+    modes.add_argument(
         "--dry-run", action="store_true", help="list the runs with their shared and stale stages; run nothing"
     )
-    only.add_argument("--plan", action="store_true", help="check the study, print its runs as JSON, and stop")
-    only.add_argument("--page", action="store_true", help="only compare the finished runs and write the page anew")
+    modes.add_argument("--plan", action="store_true", help="check the study, print its runs as JSON, and stop")
+    modes.add_argument("--page", action="store_true", help="only compare the finished runs and write the page anew")
     parser.set_defaults(run=run)
 
 

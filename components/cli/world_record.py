@@ -105,8 +105,8 @@ def report(recorded: Recorded) -> str:
     return "\n".join([*lines, *recorded.advice])
 
 
-def _verdict(what: str, verdict: RuleVerdict) -> list[str]:
-    return [f"{what}: reward {verdict.reward:g}", *(f"    {reason}" for reason in verdict.reasons)]
+def _verdict(subject: str, verdict: RuleVerdict) -> list[str]:
+    return [f"{subject}: reward {verdict.reward:g}", *(f"    {reason}" for reason in verdict.reasons)]
 
 
 def _write(text: str) -> None:

@@ -69,9 +69,9 @@ def broken_worlds() -> list[Check]:
     """A line for each world that cannot be used. Only a recipe that names it is affected."""
     own = builtin(registry.FAMILY)
     checks = []
-    for name, why in registry.broken_worlds().items():
+    for name, reason in registry.broken_worlds().items():
         fix = "as the finding says" if name in own else "fix its package or uninstall it"
-        checks.append(Check(f"world {name}", False, why, f"{fix}; recipes without this world run", required=False))
+        checks.append(Check(f"world {name}", False, reason, f"{fix}; recipes without this world run", required=False))
     return checks
 
 

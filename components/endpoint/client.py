@@ -49,7 +49,7 @@ def require_key(params: EndpointParams) -> None:
 
 
 def _limiter(per_minute: float) -> AsyncLimiter:
-    """Limits requests to so many per minute, in bursts of those of a second, of one at least."""
+    """Limits requests per minute. A burst has at most the requests of one second, and at least one."""
     from aiolimiter import AsyncLimiter  # training imports this package, and asks no endpoint
 
     burst = max(1, per_minute / 60)
@@ -190,7 +190,8 @@ class Endpoint:
             latency_s = time.monotonic() - began
         if completion is None:
             raise EndpointDown(
-                f"the response of {redacted(params.url)} is not an answer of {params.model}; run again to go on"
+                f"{redacted(params.url)} did not return a chat completion of {params.model}: check the URL and run "
+                "again to go on"
             )
         usage = completion.usage
         read, written = (usage.prompt_tokens, usage.completion_tokens) if usage else (0, 0)
@@ -213,7 +214,7 @@ class Endpoint:
 
     async def _sent(self, request: dict[str, Any], extra: dict[str, Any], waiting: Waiting) -> ChatCompletion | None:
         """Send a request, and send it again up to `max_retries` times after errors that may pass, and after responses
-        that are no answers, such as the page of a proxy. Returns None if the last response was none.
+        that are no answers, such as the page of a proxy. Returns None if the last response was no answer.
 
         Raises:
             openai.OpenAIError: the last error.

@@ -1,7 +1,7 @@
-"""When a request to an endpoint is sent again, and after how long.
+"""Decides whether a failed request to an endpoint is sent again, and after how many seconds.
 
-The rules are those of OpenAI's client, which waits within its own call: a caller could not tell this time from the time
-in which the endpoint works.
+The rules are those of OpenAI's client. Its own retries are not used, because it waits inside its call, and a caller
+cannot tell the time of this wait from the time that the endpoint needs to answer.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import openai
 
 MAX_ASKED_S = 120.0
-"""The longest wait that an endpoint may ask for; a request that should wait longer has failed."""
+"""The longest wait that an endpoint may ask for. If it asks for a longer one, the request has failed."""
 FIRST_BACK_OFF_S = 0.5
 MAX_BACK_OFF_S = 8.0
 JITTER = 0.25

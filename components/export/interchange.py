@@ -66,8 +66,8 @@ def export_as(
                 except NotWritable as error:
                     written.left_out.append(f"{trajectory.trajectory_id}: {error}")
         if not written.trajectories:
-            why = f" ({written.left_out[0]})" if written.left_out else ""
-            raise ExportError(f"no trajectory is left to export{why}: name other tables, or leave out --only")
+            reason = f" ({written.left_out[0]})" if written.left_out else ""
+            raise ExportError(f"no trajectory is left to export{reason}: name other tables, or leave out --only")
         kind.finish(partial)
         publish(partial, out)
     finally:

@@ -85,7 +85,7 @@ class AgentRewardBench(Format):
         return (path / FOLDER).is_dir()
 
     def read(self, path: Path) -> Iterator[ReadTrajectory | Damaged]:
-        """One trajectory per file; those that the benchmark marks as not valid are damaged."""
+        """Yields a trajectory per file, or `Damaged` if it has no step or the benchmark marks it as not valid."""
         files = sorted((path / FOLDER).rglob("*.json"))
         if not files:
             raise Unreadable(f"{path / FOLDER} has no .json file: name the folder `trajectories`")
@@ -136,8 +136,8 @@ def iter_trajectories(folder: Path) -> Iterator[Trajectory]:
 def _read(file: Path, folder: Path) -> ReadTrajectory:
     cleaned = _cleaned(file)
     if not cleaned.valid or not cleaned.steps:
-        why = "has no step" if cleaned.valid else "is marked `valid: false`"
-        raise Unreadable(f"{file}: {why}, and AgentRewardBench leaves it out: leave it out, too")
+        reason = "has no step" if cleaned.valid else "is marked `valid: false`"
+        raise Unreadable(f"{file}: {reason}, and AgentRewardBench leaves it out: leave it out, too")
     return _converted(cleaned, file, folder)
 
 

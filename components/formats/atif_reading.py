@@ -1,6 +1,6 @@
-"""Makes a trajectory of a document of ATIF: of ours what was written, of others what a judge needs.
+"""Makes a trajectory of an ATIF document. A document that Waymark wrote gives the original trajectory.
 
-Of others:
+A document of another program gives what a judge needs:
 
 - The first message of a user is the task, and its hash the task's id, so that attempts at a task belong together.
 - Each step of the agent is a turn; steps that were copied from another trajectory (`is_copied_context`) are left out.
@@ -43,13 +43,14 @@ def read_document(document: Document, file: Path, name: str, policy: str) -> Rea
     """A document as a trajectory.
 
     Args:
-        file: of the document; its images are beside it.
-        name: of the document below the folder that is read, for the id of another agent's trajectory.
-        policy: the name of that folder.
+        file: the document's file. The images are in the same folder.
+        name: the document's path below the folder that is read. It becomes part of the trajectory's id if another agent
+            wrote the document.
+        policy: the name of the folder that is read.
 
     Raises:
-        Unreadable: nothing says what the task was, or the agent did nothing.
-        ValidationError: what Waymark wrote was changed.
+        Unreadable: the document has no task, or no step of an agent.
+        ValidationError: the document was written by Waymark and changed afterwards.
     """
     own = extended(document.extra, TrajectoryExtension)
     steps = _Steps(file)

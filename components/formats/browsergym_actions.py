@@ -26,14 +26,14 @@ def calls_of(text: str) -> list[ToolCall]:
 
 
 def _call_of(statement: ast.stmt) -> ToolCall:
-    """The call that a statement is.
+    """The call of a statement.
 
     Raises:
-        ValueError: it is another statement.
+        ValueError: the statement is not a call.
     """
     call = statement.value if isinstance(statement, ast.Expr) else None
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
-        raise ValueError("is no call")
+        raise ValueError("the statement is not a call of a named function")
     arguments = {str(number): ast.literal_eval(argument) for number, argument in enumerate(call.args)}
     arguments |= {word.arg: ast.literal_eval(word.value) for word in call.keywords if word.arg is not None}
     return ToolCall(name=call.func.id, arguments=json.loads(json.dumps(arguments)))

@@ -77,7 +77,7 @@ def conversion_of(file: Path) -> Iterator[None]:
         raise Unreadable(f"{file}: is no trajectory that can be read ({reason}): {FIX}") from error
 
 
-def parsed(model: type[M], value: Any, place: str, what: str) -> M:
+def parsed(model: type[M], value: Any, place: str, name: str) -> M:
     """A value as a record.
 
     Args:
@@ -90,7 +90,7 @@ def parsed(model: type[M], value: Any, place: str, what: str) -> M:
     try:
         return model.model_validate(value)
     except ValidationError as error:
-        raise Unreadable(f"{place}: is no {what}: {problems(error)}: {FIX}") from error
+        raise Unreadable(f"{place}: is no {name}: {problems(error)}: {FIX}") from error
 
 
 def problems(error: ValidationError) -> str:

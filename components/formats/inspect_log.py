@@ -32,16 +32,18 @@ class InspectLog(Format):
     """A folder of logs."""
 
     name: ClassVar[str] = "inspect"
-    about: ClassVar[str] = "logs of inspect_ai, which are only written"
+    about: ClassVar[str] = "logs of inspect_ai, which Waymark writes and cannot read"
     writes: ClassVar[bool] = True
 
     def recognises(self, path: Path) -> bool:
-        """False: logs are not read."""
+        """False, because logs are not read."""
         return False
 
     def read(self, path: Path) -> Iterator[ReadTrajectory | Damaged]:
-        """Refuses: the messages of a log say less than the trajectory."""
-        raise Unreadable(f"{path}: logs of inspect_ai are only written: name the tables that they were exported from")
+        """Raises `Unreadable`, because a log has less information than the trajectory."""
+        raise Unreadable(
+            f"{path}: Waymark writes logs of inspect_ai and cannot read them: name the tables of the exported episodes"
+        )
 
     def write(
         self, trajectory: Trajectory, verdict: Verdict | None, folder: Path, clean: Callable[[str], str]

@@ -48,7 +48,7 @@ class _Lists(BaseModel):
     @field_validator("action_history", "thoughts", mode="before")
     @classmethod
     def _as_list(cls, value: Any) -> Any:
-        """Runners also write null, or one text."""
+        """Turns null into an empty list and a single text into a list, because some runners write these."""
         if isinstance(value, str):
             return [value]
         return [] if value is None else value
@@ -184,6 +184,7 @@ def _turns_of_steps(record: _Steps, file: Path) -> tuple[list[Turn], list[Screen
 
 
 def _position(name: str) -> tuple[int, str]:
-    """By the first number in a picture's name, as published; names without one come last."""
+    """The sort key of a picture: the first number in its name, as in the benchmark's own code. Names without a number
+    come last."""
     number = _NUMBER.search(name)
     return (int(number[0]) if number else 10**9, name)

@@ -32,7 +32,7 @@ class PersonStoppedError(Exception):
 
 
 class PersonPolicy:
-    """Reads one line per turn. The limits of the episode's time stand still while the person thinks."""
+    """Reads one line per turn. The time that the person needs does not count towards the episode's time limits."""
 
     version = VERSION
 

@@ -76,14 +76,14 @@ def _decided(trajectory: Trajectory, judgements: Mapping[_Asked, Judgement], ver
 
 
 def _verdict(
-    trajectory: Trajectory, judgements: Mapping[_Asked, Judgement], says: Callable[[Judgement], bool | None]
+    trajectory: Trajectory, judgements: Mapping[_Asked, Judgement], answer_of: Callable[[Judgement], bool | None]
 ) -> Verdict:
-    """The rules' verdict, where `says` reads the judgement on each question."""
+    """The rules' verdict, where `answer_of` reads the answer from the judgement on each question."""
 
     def same_answer(question: str, reference: str, answer: str) -> bool | None:
-        return says(judgements[Question(question, reference, answer)])
+        return answer_of(judgements[Question(question, reference, answer)])
 
     def sees(question: str, answer: str, images: tuple[Image, ...]) -> bool | None:
-        return says(judgements[ImageQuestion(question, answer, images)])
+        return answer_of(judgements[ImageQuestion(question, answer, images)])
 
     return rules_verdict(trajectory, same_answer, sees)

@@ -131,8 +131,8 @@ class _Run:
             trajectory = record.trajectory
             first = self._places.setdefault(trajectory.trajectory_id, record.place)
             if first != record.place:
-                why = f"{record.place} is the same trajectory as {first}"
-                self._leave_out(number, record, Unjudged.DUPLICATE, why)
+                rationale = f"{record.place} is the same trajectory as {first}"
+                self._leave_out(number, record, Unjudged.DUPLICATE, rationale)
             elif record.missing and not self._options.allow_missing:
                 self._leave_out(number, record, Unjudged.MISSING_SCREENSHOT, "; ".join(record.missing))
             elif (stored := self._stored.get(self._key(trajectory))) is not None:
@@ -158,10 +158,10 @@ class _Run:
         self._lines[number] = JudgedRecord.of(record, verdict, _reason(verdict))
         self._options.on_progress(len(self._lines))
 
-    def _leave_out(self, number: int, record: ReadTrajectory, reason: Unjudged, why: str) -> None:
+    def _leave_out(self, number: int, record: ReadTrajectory, reason: Unjudged, rationale: str) -> None:
         is_copy = reason is Unjudged.DUPLICATE  # the table has one row per trajectory id
         identity = _identity(record.place) if is_copy else record.trajectory.trajectory_id
-        verdict = _no_verdict(identity, why, self._options.judge)
+        verdict = _no_verdict(identity, rationale, self._options.judge)
         self._lines[number] = JudgedRecord.of(record, verdict, reason)
 
     def _key(self, trajectory: Trajectory) -> str:
@@ -200,8 +200,8 @@ def _identity(place: str) -> str:
     return trajectory_id(place, 0, "", 0)
 
 
-def _no_verdict(identity: str, why: str, judge: str) -> Verdict:
-    return Verdict(trajectory_id=identity, outcome=Outcome.ERROR, rationale=why, judge=judge, judge_version="")
+def _no_verdict(identity: str, rationale: str, judge: str) -> Verdict:
+    return Verdict(trajectory_id=identity, outcome=Outcome.ERROR, rationale=rationale, judge=judge, judge_version="")
 
 
 def _write(out: Path, lines: list[JudgedRecord], summary: RunSummary) -> None:

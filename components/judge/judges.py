@@ -137,8 +137,8 @@ class _Functional(NamedJudge):
         for trajectory in trajectories:
             reward = trajectory.site_reward
             outcome = Outcome.ERROR if reward is None else Outcome.SUCCESS if reward > FUNCTIONAL else Outcome.FAILURE
-            why = "the record has no reward of its benchmark" if reward is None else f"the reward is {reward:g}"
-            on_verdict(_verdict(trajectory, outcome, why, "functional"))
+            rationale = "the record has no reward of its benchmark" if reward is None else f"the reward is {reward:g}"
+            on_verdict(_verdict(trajectory, outcome, rationale, "functional"))
 
 
 class _Distilled(NamedJudge):

@@ -267,14 +267,14 @@ class ModelJudge:
 def settled(trajectory: Trajectory) -> Ruling | None:
     """The ruling on a trajectory that needs no judge, None if only a judge can tell."""
     if not trajectory.termination.is_agents_doing:
-        why = f"the environment ended the episode: {trajectory.termination.value}"
-        return Ruling(Outcome.ERROR, why, error_cause=ErrorCause.ENVIRONMENT)
+        reason = f"the environment ended the episode: {trajectory.termination.value}"
+        return Ruling(Outcome.ERROR, reason, error_cause=ErrorCause.ENVIRONMENT)
     if needs_judge(trajectory):
         return None
-    why = "not in a valid format" if not trajectory.format_ok else "without an answer"
+    reason = "not in a valid format" if not trajectory.format_ok else "without an answer"
     if trajectory.format_ok and trajectory.late_actions:
-        why = "after actions on a page that had ended its task"
-    return Ruling(Outcome.FAILURE, f"ended by {trajectory.termination.value}, {why}")
+        reason = "after actions on a page that had ended its task"
+    return Ruling(Outcome.FAILURE, f"ended by {trajectory.termination.value}, {reason}")
 
 
 def settled_verdict(trajectory: Trajectory, judge: str, version: str) -> Verdict | None:

@@ -42,8 +42,8 @@ def instructed(
         """Ask once, with the values of the variables."""
         given = {variable: _VALUES[variable](trajectory) for variable in variables}
         if missing := [variable for variable, value in given.items() if value is None]:
-            why = f"the judge wants {{{{ {missing[0]} }}}}, and the task has no reference answer and no rubric"
-            return Ruling(Outcome.ERROR, why)
+            rationale = f"the judge wants {{{{ {missing[0]} }}}}, and the task has no reference answer and no rubric"
+            return Ruling(Outcome.ERROR, rationale)
         values = [f"{variable}: {value}" for variable, value in given.items()]
         images = last_images(trajectory, screenshots)
         values += [f"The last {len(images)} screenshots:"] if images else []

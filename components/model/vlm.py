@@ -107,7 +107,7 @@ class VLM:
         self.model.save_pretrained(path, state_dict=state)
         if self.compute_dtype is not None:  # the model trains in float32, and what is written is rounded
             config = copy.deepcopy(self.model.config)
-            parts: list[Any] = [config, config.text_config, config.vision_config]  # they are declared as optional
+            parts: list[Any] = [config, config.text_config, config.vision_config]  # the last two have optional types
             for part in parts:
                 part.dtype = self.compute_dtype
             config.save_pretrained(path)

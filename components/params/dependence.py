@@ -112,8 +112,8 @@ def ignored(section: Section, path: Keys = ()) -> Iterator[Ignored]:
             key = ".".join([*map(str, path), dependence.key, *([choice.key] if choice else [])])
             for keys, value in _changed(inside, default, (*path, name, *([part] if part else []))):
                 label = ".".join(map(str, keys)) + ("" if isinstance(value, Section) else f" = {value!r}")
-                why = f"has no effect with {key} = {_shown(other.value)}: leave it out, or {dependence.remedy(key)}"
-                yield Ignored(keys, f"{label}: {why}")
+                reason = f"has no effect with {key} = {_shown(other.value)}: leave it out, or {dependence.remedy(key)}"
+                yield Ignored(keys, f"{label}: {reason}")
         if "" not in unmet:
             for place, inside in _sections_in(values[name], (*path, name)):
                 yield from ignored(inside, place)

@@ -88,8 +88,8 @@ def _keep_changes(file: Path, recipe: Params, force: bool) -> str | None:
             f"{DEFAULT_PATH} was changed by hand{_summary(base, differing)}: put the changes into a recipe of your own "
             f"with {extends} and use that, or give --force, which keeps the file as {COPY}"
         )
-    why = "was" if state is State.CHANGED else "may have been"
-    return f"{DEFAULT_PATH} {why} changed by hand{_summary(base, differing)}: it is kept as {_copy()}"
+    verb = "was" if state is State.CHANGED else "may have been"
+    return f"{DEFAULT_PATH} {verb} changed by hand{_summary(base, differing)}: it is kept as {_copy()}"
 
 
 def _loaded(path: Path) -> Params | None:

@@ -98,8 +98,8 @@ def promote_if_better(
         scores = compared.candidate, compared.champion
         difference = paired_difference(*scores, run.params.evaluation.bootstrap, run.params.seed)
     except (NotComparable, EvaluationError) as reason:
-        stays: Evidence = {"against": champion.version, "reason": str(reason)}
-        _Decision(version=version, promoted=False, evidence=stays).carry_out(run, name)
+        refusal: Evidence = {"against": champion.version, "reason": str(reason)}
+        _Decision(version=version, promoted=False, evidence=refusal).carry_out(run, name)
         say(f"champion: {name} {champion.version} stays: {reason}")
         return
     evaluation = run.params.evaluation

@@ -51,13 +51,13 @@ class DiskNeed:
 
     Attributes:
         stage: that writes it.
-        stays: whether it is there after the stage.
+        is_kept: whether it is there after the stage.
         folder: where it is.
     """
 
     stage: str
     need: Need
-    stays: bool = True
+    is_kept: bool = True
     folder: Path = field(default=RUN)
 
 
@@ -93,7 +93,7 @@ def _there(entries: list[DiskNeed], stage: str) -> list[Need]:
     """What is on disk at the end of a stage, before its temporary files are deleted."""
     order = STAGES.index
     return [
-        entry.need for entry in entries if entry.stage == stage or (entry.stays and order(entry.stage) < order(stage))
+        entry.need for entry in entries if entry.stage == stage or (entry.is_kept and order(entry.stage) < order(stage))
     ]
 
 
@@ -150,7 +150,7 @@ def _judge(setting: Setting) -> Iterator[DiskNeed]:
     images = examples * distill.screenshots * screenshot_bytes(setting)
     words = f"of {examples:,.0f} trajectories, {distill.screenshots} each"
     keys = ("teacher.tasks", "judge.distill.screenshots")
-    yield DiskNeed("distill_judge", Need("screenshots of the judge's training", images, words, keys), stays=False)
+    yield DiskNeed("distill_judge", Need("screenshots of the judge's training", images, words, keys), is_kept=False)
     yield _training_file("distill_judge", setting.training(setting.judge).trained_parameters)
     yield _model(params, "distill_judge", "models/judge/distilled", setting.judge.parameters)
     if distill.retrain is not None:
@@ -159,14 +159,14 @@ def _judge(setting: Setting) -> Iterator[DiskNeed]:
         size = 2 * (WEIGHT_BYTES + OPTIMISER_BYTES) * trained + 2 * word * setting.judge.parameters
         for name in rl_phases(setting):
             need = Need("judge that is trained again", size, "checkpoints and weights, the next ones beside the last")
-            yield DiskNeed(f"train_rl@{name}", need, stays=False)
+            yield DiskNeed(f"train_rl@{name}", need, is_kept=False)
 
 
 def _training_file(stage: str, trained: int) -> DiskNeed:
     """The checkpoint of a supervised training. A training of less than a minute writes none."""
     each = (WEIGHT_BYTES + OPTIMISER_BYTES) * trained
     words = f"2 × {each / GB:.3g} GB while the next one is written, deleted at the end"
-    return DiskNeed(stage, Need(f"checkpoint of {stage}", 2 * each, words), stays=False)
+    return DiskNeed(stage, Need(f"checkpoint of {stage}", 2 * each, words), is_kept=False)
 
 
 def _model(params: Params, stage: str, name: str, parameters: int, carried: int = 0) -> DiskNeed:
@@ -195,12 +195,12 @@ def _phase(setting: Setting, name: str, phase: RLPhase) -> Iterator[DiskNeed]:
     keys = ("rl.checkpoints.keep",) if rl.checkpoints.keep > 1 else ()
     yield DiskNeed(stage, Need(f"checkpoints of {stage}", kept * written.each, words, keys, least))
     next_one = Need(f"next checkpoint of {stage}", written.each, "while it is written", (), written.each * (kept > 0))
-    yield DiskNeed(stage, next_one, stays=False)
+    yield DiskNeed(stage, next_one, is_kept=False)
     yield _journals(setting, name, phase)
     if params.inference.engine == "vllm" and params.inference.vllm.transfer == "disk" and params.model.lora is None:
         word = 4 if params.model.dtype == "float32" else 2
         served = 2 * word * setting.policy.parameters
-        yield DiskNeed(stage, Need("weights for the servers", served, "2 of them for a moment"), stays=False)
+        yield DiskNeed(stage, Need("weights for the servers", served, "2 of them for a moment"), is_kept=False)
     is_carried = name == "short" and rl.carry_optimizer and params.model.lora is None
     carried = OPTIMISER_BYTES * trained if is_carried else 0
     yield _model(params, stage, f"models/rl-{name}", setting.policy.parameters, carried)
@@ -214,7 +214,7 @@ def _journals(setting: Setting, name: str, phase: RLPhase) -> DiskNeed:
     episodes = between * iteration_episodes(setting, name) + validated
     size = episodes * episode_size(setting, stage, phase.max_steps).journal
     words = f"{episodes:,.0f} episodes of {between} iterations and a validation, until the next checkpoint"
-    return DiskNeed(stage, Need(f"journals of {stage}", size, words, ("rl.checkpoints.every",)), stays=False)
+    return DiskNeed(stage, Need(f"journals of {stage}", size, words, ("rl.checkpoints.every",)), is_kept=False)
 
 
 def _cache(setting: Setting) -> Iterator[DiskNeed]:

@@ -124,24 +124,24 @@ def _memory_problems(stages: Sequence[HostMemory], host: Host) -> Iterator[tuple
     if host.memory is None:
         return
     least, most = max(stages, key=lambda stage: stage.certain), max(stages, key=lambda stage: stage.bytes)
-    has = f"GiB of the machine's memory, which has {host.memory / GIB:.1f} GiB; most of it: "
+    capacity = f"GiB of the machine's memory, which has {host.memory / GIB:.1f} GiB; most of it: "
     if least.certain > host.memory:
         parts = largest([need.at_least() for need in least.needs], GIB, "GiB")
-        yield True, f"{least.stage} needs at least {least.certain / GIB:.1f} {has}{parts}"
+        yield True, f"{least.stage} needs at least {least.certain / GIB:.1f} {capacity}{parts}"
     elif most.bytes > host.memory:
-        yield False, f"{most.stage} may need {most.bytes / GIB:.1f} {has}{largest(most.needs, GIB, 'GiB')}"
+        yield False, f"{most.stage} may need {most.bytes / GIB:.1f} {capacity}{largest(most.needs, GIB, 'GiB')}"
 
 
 def _disk_problems(plan: DiskPlan, host: Host) -> Iterator[tuple[bool, str]]:
     """The disks that are too small, and whether that is certain."""
     for disk in host.disks:
         own = f" and {disk.held / GB:.1f} GB its own" if disk.held else ""
-        has = f"GB to {disk.place}, where {disk.free / GB:.1f} GB are free{own}; most of it, in "
+        capacity = f"GB to {disk.place}, where {disk.free / GB:.1f} GB are free{own}; most of it, in "
         (first, least), (stage, most) = plan.certain().at_peak(disk.folders), plan.at_peak(disk.folders)
         if total(least) > disk.available:
-            yield True, f"the run writes at least {total(least) / GB:.1f} {has}{first}: {largest(least, GB, 'GB')}"
+            yield True, f"the run writes at least {total(least) / GB:.1f} {capacity}{first}: {largest(least, GB, 'GB')}"
         elif total(most) > disk.available:
-            yield False, f"the run may write {total(most) / GB:.1f} {has}{stage}: {largest(most, GB, 'GB')}"
+            yield False, f"the run may write {total(most) / GB:.1f} {capacity}{stage}: {largest(most, GB, 'GB')}"
 
 
 def _existing(folder: Path) -> Path:

@@ -164,8 +164,8 @@ def _gathered(setting: Setting, stage: str, architecture: Architecture) -> Itera
     checkpoint = checkpoint_bytes(params, trained) if in_rl else (WEIGHT_BYTES + OPTIMISER_BYTES) * trained
     carried = OPTIMISER_BYTES * trained if in_rl and params.rl.carry_optimizer else 0
     size = max(checkpoint, published + carried)
-    what = "for a checkpoint" if size == checkpoint else "with a rounded copy, when the model is published"
-    formula = f"on the main process: weights and optimiser of {trained / 1e9:.3g}e9 trained, {what}"
+    purpose = "for a checkpoint" if size == checkpoint else "with a rounded copy, when the model is published"
+    formula = f"on the main process: weights and optimiser of {trained / 1e9:.3g}e9 trained, {purpose}"
     yield Need("gathered state", size, formula, (), WEIGHT_BYTES * trained)
 
 

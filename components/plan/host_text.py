@@ -17,10 +17,10 @@ SMALLEST = 0.005
 def host_lines(plan: HostPlan) -> list[str]:
     """The stages' memory with the parts of the largest one, then what is on disk at the peak."""
     host, most = plan.host, max(plan.memory, key=lambda stage: stage.bytes)
-    has = "" if host.memory is None else f" of {host.memory / GIB:.2f}"
+    capacity = "" if host.memory is None else f" of {host.memory / GIB:.2f}"
     width = max(len(stage.stage) for stage in plan.memory)
     lines = ["Memory of the machine itself (RAM)"]
-    lines += [f"  {stage.stage:<{width}}  {stage.bytes / GIB:7.2f}{has} GiB" for stage in plan.memory]
+    lines += [f"  {stage.stage:<{width}}  {stage.bytes / GIB:7.2f}{capacity} GiB" for stage in plan.memory]
     lines += ["", f"Parts of it in {most.stage}", *_entries(most.needs, GIB, "GiB")]
     stage, needs = plan.disk.at_peak()
     lines += ["", f"Disk: {total(needs) / GB:.2f} GB at the peak, in {stage}", *_entries(needs, GB, "GB ")]
@@ -58,7 +58,7 @@ def host_values(plan: HostPlan) -> dict[str, Any]:
             "certain": plan.disk.certain().peak,
             "stage": stage,
             "entries": [
-                {"stage": entry.stage, "stays": entry.stays, "folder": str(entry.folder), **_value(entry.need)}
+                {"stage": entry.stage, "stays": entry.is_kept, "folder": str(entry.folder), **_value(entry.need)}
                 for entry in plan.disk.entries
             ],
         },

@@ -129,7 +129,7 @@ def _note(cache: ImageCache) -> str:
     )
 
 
-def _cache(params: Params, stage: str, architecture: Architecture, images: int, what: str) -> ImageCache:
+def _cache(params: Params, stage: str, architecture: Architecture, images: int, counted: str) -> ImageCache:
     vision, viewport = architecture.vision_config, params.browser.viewport
     word = 4 if params.model.dtype == "float32" else 2
     layers = 1 + len(vision.deepstack_visual_indexes)
@@ -141,7 +141,7 @@ def _cache(params: Params, stage: str, architecture: Architecture, images: int, 
         stage,
         architecture.name,
         images,
-        what,
+        counted,
         word * features if is_kept else 0,
         word * architecture.image_patches(viewport) * vision.patch_values,
         cache.memory_gib * GIB,

@@ -260,10 +260,10 @@ def assumptions(rates: Rates, params: Params) -> list[str]:
 
 def _questions_of(model: ModelJudgeParams, rates: Rates) -> str:
     questions = judge_protocol(model.protocol, model.screenshots).questions(EXAMPLE_PAGES)
-    what, seconds = ("a question", rates.judge_s) if rates.verdict_s is None else ("a verdict", rates.verdict_s)
+    subject, seconds = ("a question", rates.judge_s) if rates.verdict_s is None else ("a verdict", rates.verdict_s)
     return (
         f"the protocol {model.protocol} asks the judge's endpoint at most {questions.requests} questions with "
-        f"{questions.screenshots} screenshots in all about a trajectory of {EXAMPLE_PAGES} pages; {what} takes "
+        f"{questions.screenshots} screenshots in all about a trajectory of {EXAMPLE_PAGES} pages; {subject} takes "
         f"{seconds:.3g} s. Calls, tokens and dollars are these upper bounds, with {FACTS} facts in a rubric"
     )
 

@@ -126,8 +126,8 @@ class ScriptedTeacher:
             return TeacherTurn("nothing to act on", [GIVE_UP])
         name = f'{element.role} "{element.name}"' if element.name else element.role
         if call.name == "click":
-            how = _without_point(call).arguments
-            click = ToolCall(name="click_element", arguments={"element": element.id, **how})
+            arguments = _without_point(call).arguments
+            click = ToolCall(name="click_element", arguments={"element": element.id, **arguments})
             return TeacherTurn(called(f"click {name}", click), [click])
         text = call.arguments["text"]
         write = ToolCall(name="write_element", arguments={"element": element.id, "text": text})

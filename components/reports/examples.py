@@ -11,11 +11,11 @@ from components.evaluation.taxonomy import FailureKind
 
 @dataclass(frozen=True)
 class Example:
-    """One trajectory of a report. `policy` is base, sft or rl; `why` is its heading."""
+    """One trajectory of a report. `policy` is base, sft or rl; `heading` is printed above it."""
 
     policy: str
     trajectory_id: str
-    why: str
+    heading: str
 
 
 def choose_examples(episodes: dict[str, list[Episode]], successes: int = 4, failures: int = 2) -> list[Example]:

@@ -97,10 +97,10 @@ def stage_entries(stages: Path) -> list[Entry]:
     for policy in POLICIES:
         path = stages / f"evaluate@{policy}.json"
         if path.exists():
-            raw, what = read_result(path, rerun(path.stem)), f"{path} is no result of an evaluation"
-            stage = parsed(StageFile, raw, what, rerun(path.stem))
+            raw, message = read_result(path, rerun(path.stem)), f"{path} is no result of an evaluation"
+            stage = parsed(StageFile, raw, message, rerun(path.stem))
             figures = {name: raw[name] for name in SuccessSummary.model_fields if name in raw}
-            summary = parsed(SuccessSummary, figures, what, rerun(path.stem))
+            summary = parsed(SuccessSummary, figures, message, rerun(path.stem))
             entries += run_entries(stage.recipe, stage.tasks, policy, summary)
     return entries
 
@@ -115,8 +115,8 @@ def run_entries(recipe: str, tasks: str, policy: str, overall: SuccessSummary) -
     unmeasured = "; ".join(overall.heldout_problems)
     for name, summary in ((tasks, overall), (f"{tasks}, new families", overall.heldout)):
         if summary is not None or unmeasured:
-            why = _why_invalid(overall) if summary is not None else unmeasured
-            entry = _measured(f"{name} ({recipe})", f"{recipe} {NAMES[policy]}", summary, overall.valid, why)
+            problem = _why_invalid(overall) if summary is not None else unmeasured
+            entry = _measured(f"{name} ({recipe})", f"{recipe} {NAMES[policy]}", summary, overall.valid, problem)
             checksum = summary.task_set if summary is not None else None
             origin = {
                 "task_set": f"{name} of {recipe}" + (f", tasks {checksum}" if checksum else ""),

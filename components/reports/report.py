@@ -218,7 +218,7 @@ def write_report(
             time_spent=time_spent(results.iterations, results.watched),
             validations=columns(results.watched),
             watched_families=family_lines(results.watched),
-            examples=[view(*records[example.trajectory_id], example.why, limits) for example in examples],
+            examples=[view(*records[example.trajectory_id], example.heading, limits) for example in examples],
             published=published,
             shape=published.shape(),
             judges=[row for row in published.table("OpenWebRL", "3", "judge agreement") if row.model in JUDGES],

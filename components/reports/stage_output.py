@@ -41,7 +41,7 @@ def read_result(path: Path, remedy: str) -> dict[str, Any]:
     return raw
 
 
-def parsed(kind: type[Kind], values: Mapping[str, Any], what: str, remedy: str) -> Kind:
+def parsed(kind: type[Kind], values: Mapping[str, Any], message: str, remedy: str) -> Kind:
     """The values as a record.
 
     Args:
@@ -54,4 +54,4 @@ def parsed(kind: type[Kind], values: Mapping[str, Any], what: str, remedy: str) 
         return kind.model_validate(values)
     except ValidationError as error:
         fields = (f"{'.'.join(map(str, detail['loc']))}: {detail['msg']}" for detail in error.errors())
-        raise EvaluationError(f"{what} ({'; '.join(fields)}); {remedy}") from error
+        raise EvaluationError(f"{message} ({'; '.join(fields)}); {remedy}") from error

@@ -105,12 +105,12 @@ class SampledGroups:
         masked = sum(reward.masked for group in self.groups for reward in group.rewards)
         head = f"none of {len(self.groups)} sampled groups can be learned from"
         if not scored:
-            why = f"all {masked} trajectories are masked, the environment or the judge fails"
+            reason = f"all {masked} trajectories are masked, the environment or the judge fails"
             ended = [t for group in self.groups for t in group.trajectories if not t.termination.is_agents_doing]
-            return f"{head}: {why}" + (f"; most often {commonest_reason(ended)}" if ended else "")
+            return f"{head}: {reason}" + (f"; most often {commonest_reason(ended)}" if ended else "")
         if max(scored) <= 0:
-            why = "no trajectory succeeds; train SFT longer, sample hotter (rl.temperature) or choose easier tasks"
-            return f"{head}: {why}"
+            reason = "no trajectory succeeds; train SFT longer, sample hotter (rl.temperature) or choose easier tasks"
+            return f"{head}: {reason}"
         if min(scored) > 0:
             return f"{head}: every trajectory succeeds; the tasks are too easy for this policy, add harder ones"
         return f"{head}: each task succeeds always or never; sample hotter (rl.temperature) or more of them"

@@ -46,11 +46,11 @@ def main() -> None:
             print(f"filter_tasks: {missing} training tasks are set aside for validation")
             aside = without_horizon(set_aside(kept, missing, run.params.seed), run.params.tasks.horizon)
             overlap_only = run.params.filters.model_copy(update={"min_tasks_per_website": 0})
-            apart, _ = filter_tasks(kept, aside, overlap_only, None, lambda texts: embed(texts, embedder))
-            left = {task.task_id for task in apart}
+            remaining, _ = filter_tasks(kept, aside, overlap_only, None, lambda texts: embed(texts, embedder))
+            left = {task.task_id for task in remaining}
             funnel = funnel.then("validation", [task.task_id for task in kept if task.task_id not in left])
             by_split["validation"] += aside
-            kept = apart
+            kept = remaining
             _tell_if_none_is_left(funnel)
         run.check("tasks", quality.task_frame(kept + evaluation), max_rows=len(tasks), min_training=1)
         if run.params.judge.labels == "rules":

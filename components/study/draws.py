@@ -1,18 +1,19 @@
-"""Where the differences between runs of RL come from that began with the same and with other policies.
+"""Splits the differences between the success rates of RL runs by source: first policy, tasks and attempts.
 
-In a study whose arms set `rl.task_seed` and `rl.sampling_seed` alone, each of A policies is the beginning of RL with B
-draws of tasks, and each of these draws is run with C draws of attempts. The success rate of a run is taken as a mean
-plus a part of the policy, a part of the draw of tasks within it and a part of the attempts within that (a nested
-layout; Searle, Casella and McCulloch 1992, "Variance Components", chapter 3). With the mean squares of the rates,
+In a study whose arms set only `rl.task_seed` and `rl.sampling_seed`, RL starts from each of A policies with B draws of
+tasks, and runs each draw of tasks with C draws of attempts. The success rate of a run is modelled as a mean plus an
+effect of the policy, an effect of the draw of tasks within the policy and an effect of the draw of attempts within the
+draw of tasks (a nested layout; Searle, Casella and McCulloch 1992, "Variance Components", chapter 3). With
+the mean squares of the rates,
 
     attempts = MS_attempts - MS_episodes
     tasks    = (MS_tasks - MS_attempts) / C
     policy   = (MS_policies - MS_tasks) / (B C)
 
-are unbiased estimates of the three variances. MS_episodes is what single episodes explain: the mean square of the
-test tasks that runs with the same tasks of RL solve differently, divided by their number. An estimate below 0 counts
-as 0. With C = 1 tasks and attempts are one source, against the test tasks that runs from the same policy solve
-differently.
+are unbiased estimates of the three variances. MS_episodes is what single episodes explain: runs with the same tasks of
+RL are compared on each test task, and the mean square of their differences is divided by the number of test tasks. An
+estimate below 0 counts as 0. With C = 1, tasks and attempts are one source, and MS_episodes compares runs from the same
+policy.
 """
 
 from __future__ import annotations

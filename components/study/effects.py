@@ -162,7 +162,7 @@ def crossed(diffs_ST: np.ndarray) -> Spread:
     for square, df in ((by_seed, S - 1), (by_task, T - 1)):
         if square > rest:
             terms.append((square, df))
-        else:  # raised to that of the rest, which it then counts as
+        else:  # `square` is raised to `rest`, so `rest` counts once more
             weight += 1
     terms.append((weight * rest, df_rest))
     total = sum(square for square, _ in terms)

@@ -126,7 +126,7 @@ def learn(
             ("refuses", refusals[host], refused_on[host]),
             ("unstable", refusals[host] + failures[host], max(refused_on[host], failed_on[host])),
         )
-        for why, lines, last in reasons:
+        for reason, lines, last in reasons:
             is_new = host not in listed or listed[host] is before.get(host)
             if is_new and len(lines) >= least_refused and len(lines) >= least_share * number:
                 since = before[host].since if host in before else today
@@ -138,7 +138,7 @@ def learn(
                     evidence=lines[:MAX_EVIDENCE],
                     since=since,
                     until=until,
-                    why=why,
+                    why=reason,
                 )
     return [listed[host] for host in sorted(listed)]
 

@@ -257,8 +257,8 @@ def _rows_of(batch: pa.RecordBatch) -> Iterator[Row]:
                 yield BrokenRow(f"it cannot be read ({error})", "")
 
 
-def _refuse(path: Path, why: str) -> NoReturn:
-    raise ValueError(f"{path} {why}; convert it to JSONL, one row per line, or take it out of tasks.files")
+def _refuse(path: Path, reason: str) -> NoReturn:
+    raise ValueError(f"{path} {reason}; convert it to JSONL, one row per line, or take it out of tasks.files")
 
 
 def _decode_parquet(row: dict) -> Row:

@@ -105,9 +105,9 @@ def require_same_facts(intent: str, wording: str, facts: Sequence[str]) -> None:
         "address": _ADDRESS.findall(unquoted),
         "number": _NUMBER.findall(unquoted),
     }
-    for what, passages in texts.items():
+    for kind, passages in texts.items():
         if new := [text for text in (text.rstrip(".?!") for text in passages) if not _has(intent, text)]:
-            raise ValueError(f"{wording!r} has a new {what}, {new[0]!r}")
+            raise ValueError(f"{wording!r} has a new {kind}, {new[0]!r}")
     if _LIMIT.search(_QUOTED.sub(" ", intent)) and not _LIMIT.search(unquoted):
         raise ValueError(f"{wording!r} rules nothing out, and the task does ({_LIMIT.findall(intent)[0]!r})")
 

@@ -165,7 +165,7 @@ async def propose_task(parent: Task, groups: Sequence[FactGroup], ask: Ask, max_
         if unknown := sorted(cited - kept):
             raise ValueError(f"quotes: {', '.join(unknown)} are not among the kept groups {', '.join(sorted(kept))}")
         if missing := sorted(kept - cited):
-            raise ValueError(f"quotes: the kept groups {', '.join(missing)} have none")
+            raise ValueError(f"quotes: the kept groups {', '.join(missing)} have no quote: add one for each")
         quotes = [(f"the group {name}", quote) for name, quote in proposed.quotes.items()]
         _require_quotes(proposed.task, quotes, "the new task")
         if normalise(proposed.task) == normalise(parent.intent):

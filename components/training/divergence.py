@@ -135,7 +135,7 @@ def divergences(
 
     def compare(other_nV: torch.Tensor) -> None:
         policy_nV = next(chunks).to(other_nV.device)
-        rows = min(len(policy_nV), len(other_nV))  # a sharded tower adds a blank sample at the end, for one of the two
+        rows = min(len(policy_nV), len(other_nV))  # one of the two may have a blank sample at its end
         policy_nV, other_nV = policy_nV[:rows], other_nV[:rows]
         nats_nV = (policy_nV.exp() * (policy_nV - other_nV)).masked_fill_(policy_nV == float("-inf"), 0.0)
         kl.append(nats_nV.sum(-1, dtype=torch.float64))

@@ -142,10 +142,10 @@ class RetrainedJudge:
         return retrain
 
     def _train(self, data: LabelledTrajectories, path: Path, report: LossReport) -> None:
-        """Train the distilled judge further, write it to `path`, and delete those made before."""
+        """Train the distilled judge further, write it to `path`, and delete earlier judges."""
         checkpoint = path.with_suffix(".pt")
         checkpoint.parent.mkdir(parents=True, exist_ok=True)
-        screenshots = ImageFolder(path.with_name("screenshots"))  # deleted below, with the judges made before
+        screenshots = ImageFolder(path.with_name("screenshots"))  # the loop below deletes it, and earlier judges
         objective, optim = JudgeDistillation(self.params, data.labels, screenshots), self._retrain.optim
         trained = train_model(
             SINGLE_PROCESS, str(self.path), self.params, optim, objective, data.trajectories, report, checkpoint

@@ -66,7 +66,8 @@ def _words(text: str) -> set[str]:
 
 
 def _new_word(rng: random.Random, pieces: Sequence[str], taken: set[str]) -> str:
-    """One to three pieces, at times with a mark; it is added to `taken`."""
+    """A word of one to three pieces that is not in `taken`, at times with a mark of `ENDINGS`. The function adds it to
+    `taken`."""
     while True:
         word = "".join(rng.choice(pieces) for _ in range(rng.choice([1, 2, 2, 3])))
         ending = rng.choice(ENDINGS) if rng.random() < 0.08 else ""

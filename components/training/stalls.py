@@ -1,7 +1,7 @@
-"""Families from which RL learns nothing although they are not solved: in each of their groups all attempts do the same.
+"""Families that RL does not learn although they are not solved: in each of their groups all attempts agree.
 
-Advantages are relative to the group, so a group whose attempts all succeed or all fail gives no gradient. A policy that
-has become certain of a wrong habit stays with it for as long as no attempt leaves it.
+Advantages are relative to the group, so a group whose attempts all succeed or all fail gives no gradient. If a
+policy makes the same mistake in every attempt, no attempt shows a better action, and the policy keeps the mistake.
 """
 
 from __future__ import annotations

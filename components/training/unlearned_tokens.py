@@ -1,8 +1,8 @@
-"""The tokens that training made less likely: on successes of an earlier policy, what a later one would no longer write.
+"""Finds the tokens that training made less likely. It scores the successes of an earlier policy under a later policy.
 
-RL has no gradient on a token of which the policy is certain. So when updates of shared weights make it less certain,
-nothing resists until another token is sampled. A mean KL hides that: one token of forty that falls from 1.00 to 0.40
-spoils most episodes. This names the token and the text before it.
+RL has no gradient on a token of which the policy is certain. So if updates of shared weights make the token less
+likely, nothing corrects this until another token is sampled. A mean KL hides the change: one token of forty whose
+probability falls from 1.00 to 0.40 spoils most episodes. The result names each token and the text before it.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class FamilyDrift:
 
 @dataclass(frozen=True)
 class Drift:
-    """How a policy differs from an earlier one on what the earlier one did right; the largest falls first."""
+    """How a later policy scores the successes of an earlier one. The tokens with the largest falls come first."""
 
     tokens: list[TokenDrift]
     families: list[FamilyDrift]
@@ -61,7 +61,7 @@ class NoSuccess(ValueError):
 
 
 def read_successes(episodes: Path) -> list[Trajectory]:
-    """The successes among the trajectories of a folder, by the verdicts that lie beside them.
+    """The successes among the trajectories of a folder, by the verdicts in the same folder.
 
     Raises:
         FileNotFoundError: a table is missing.
@@ -102,7 +102,7 @@ def drift(before: Path, after: Path, trajectories: Sequence[Trajectory], params:
         scores.append([logprobs_T.tolist() for logprobs_T in logprobs])
         tokenizer = encoder.tokenizer
         del vlm, encoder, samples, logprobs
-        free_models()  # one model at a time fits where two do not
+        free_models()  # memory may hold only one model at a time
     places: dict[tuple[str, str], list[tuple[float, float]]] = {}
     sums: dict[str, tuple[int, float, float]] = {}
     for (trajectory, turn), old, new in zip(turns, *scores, strict=True):

@@ -280,7 +280,7 @@ def is_equal(text: str | None, value: Value) -> bool:
     if callable(value):
         return value(text)
     if isinstance(value, KeyOf):
-        raise TypeError("a KeyOf has its value only beside the changes of an episode: use check_changes, or tied()")
+        raise TypeError("a KeyOf has no value without the changes of an episode: use check_changes, or tied()")
     if value is None or text is None:
         return text is None and value is None
     if isinstance(value, bool):

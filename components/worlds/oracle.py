@@ -121,15 +121,15 @@ def click(
     value: str = ".*",
     after: str = "",
     number: int = 0,
-    how: Mapping[str, object] | None = None,
+    options: Mapping[str, object] | None = None,
 ) -> Step:
     """Click a target, such as `click("link", "Sign in")`.
 
     Args:
-        how: further arguments of the tool: `button`, `click_type`, `modifiers`.
+        options: further arguments of the tool: `button`, `click_type`, `modifiers`.
     """
     target = Target(role, name, value, after, number)
-    return Step(lambda point: [_call("click", **point, **(how or {}))], "click {target}", target)
+    return Step(lambda point: [_call("click", **point, **(options or {}))], "click {target}", target)
 
 
 def fill(name: str, text: str, *, role: str = "field", value: str = ".*", after: str = "", number: int = 0) -> Step:

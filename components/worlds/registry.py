@@ -44,7 +44,7 @@ def installed_worlds() -> tuple[World, ...]:
 def broken_worlds() -> dict[str, str]:
     """Installed worlds that cannot be imported or made: name to reason. A recipe that names one fails."""
     made = {name: _made(name) for name in plugins.usable(FAMILY)}
-    return {**plugins.broken(FAMILY), **{name: why for name, why in made.items() if isinstance(why, str)}}
+    return {**plugins.broken(FAMILY), **{name: reason for name, reason in made.items() if isinstance(reason, str)}}
 
 
 def _made(name: str) -> World | str:

@@ -260,9 +260,9 @@ class Pools:
     def _out_of_reach(self, error: Exception, stage: str) -> InfrastructureFailed:
         name = "the store" if isinstance(error, StoreError) else f"Prefect (PREFECT_API_URL={_server()})"
         seconds = self._placement.lost_after_s
-        why = f"refuses {stage}" if _is_refusal(error) else f"was out of reach of {stage} for {seconds:.0f} s"
+        reason = f"refuses {stage}" if _is_refusal(error) else f"was out of reach of {stage} for {seconds:.0f} s"
         return InfrastructureFailed(
-            f"{name} {why}: {type(error).__name__}: {error}; bring it back and run the pipeline again"
+            f"{name} {reason}: {type(error).__name__}: {error}; bring it back and run the pipeline again"
         )
 
     def _watched(

@@ -201,8 +201,8 @@ class _Life:
                 except (StoreError, OSError) as error:  # the next copy has what this one lacks
                     print(f"{self._order.stage}: its state was not copied this time: {error}", flush=True)
 
-    def _give_up(self, why: str) -> None:
-        print(f"{self._order.stage}: ended on this machine: {why}", flush=True)
+    def _give_up(self, reason: str) -> None:
+        print(f"{self._order.stage}: ended on this machine: {reason}", flush=True)
         self._lost.set()
         process.stop_all()
 

@@ -104,10 +104,10 @@ async def _serve(
         )
         say(f"serving: {figures.responses[-1]}")
 
-    async def timed(what: str, work: Awaitable[object]) -> None:
+    async def timed(kind: str, work: Awaitable[object]) -> None:
         begin = time.monotonic()
         await work
-        figures.changes.append(Change(name, what, time.monotonic() - begin, _used_gib(setting)))
+        figures.changes.append(Change(name, kind, time.monotonic() - begin, _used_gib(setting)))
         say(f"serving: {figures.changes[-1]}")
 
     with tempfile.TemporaryDirectory(prefix="waymark-gpu-check-") as folder:

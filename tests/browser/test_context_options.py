@@ -107,7 +107,7 @@ def test_http_credentials_are_sent_with_the_password_of_the_environment(monkeypa
     ("context", "reason"),
     [
         ({"http_credentials": {"username": "ada", "password_env": "NO_SUCH_VARIABLE"}}, "variable NO_SUCH_VARIABLE"),
-        ({"storage_state": "no/such.json"}, "no/such.json is no file"),
+        ({"storage_state": "no/such.json"}, "no/such.json is not a file"),
     ],
 )
 def test_options_that_cannot_work_are_refused_at_once(context, reason):

@@ -184,7 +184,7 @@ def test_an_argument_that_json_cannot_hold_is_refused(tmp_path, number):
 
 def test_logs_are_not_read_and_not_taken_for_another_format(folder):
     assert not INSPECT.recognises(folder)
-    with pytest.raises(Unreadable, match="only written"):
+    with pytest.raises(Unreadable, match="cannot read them"):
         INSPECT.read(folder)
 
 

@@ -196,7 +196,7 @@ def test_planned_files_are_at_most_half_larger_than_a_run_wrote(entry, written):
 def test_what_is_certain_is_what_a_run_wrote():
     """`smoke` with seed 0, run without DVC: bytes of .waymark/state, mlflow and models."""
     entries = plan_host(small("smoke"), NO_MACHINE).disk.entries
-    staying = sum(entry.need.certain for entry in entries if entry.stays)
+    staying = sum(entry.need.certain for entry in entries if entry.is_kept)
     assert staying == pytest.approx(89_322_708 + 51_104_515 + 63_154_397, rel=0.05)
 
 

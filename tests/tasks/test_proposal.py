@@ -204,7 +204,7 @@ def test_a_task_is_asked_for_with_the_groups_to_keep_and_to_leave_out(parent: Ta
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"quotes": {}}, "the kept groups G1 have none"),
+        ({"quotes": {}}, "the kept groups G1 have no quote"),
         ({"quotes": {"G1": "Find a mover", "G2": "vehicles"}}, "G2 are not among the kept groups G1"),
         ({"quotes": {"G1": "in Waikiki"}}, "the quote 'in Waikiki' for the group G1 is not in the new task"),
         ({"quotes": {"G1": " . "}}, "the quote '.' for the group G1 is not in the new task"),

@@ -116,7 +116,7 @@ def test_an_accompanying_row_of_another_parent_is_a_side_effect():
 
 
 def test_a_key_of_a_row_has_no_value_by_itself():
-    with pytest.raises(TypeError, match="only beside the changes of an episode"):
+    with pytest.raises(TypeError, match="no value without the changes of an episode"):
         POLL.matches(added("poll", topic_id="7"))
 
 

@@ -91,7 +91,7 @@ def test_areas_tabs_and_further_kinds_of_clicks_are_steps():
     teacher = oracle(
         scroll("down", 0.5, Target("button", "Row")),
         scroll("up", 2),
-        click("button", "Row", how={"click_type": "double", "button": "right"}),
+        click("button", "Row", options={"click_type": "double", "button": "right"}),
         new_tab(),
         switch_tab(0),
         close_tab(),

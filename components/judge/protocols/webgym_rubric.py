@@ -71,8 +71,8 @@ async def judge(trajectory: Trajectory, ask: Ask) -> Ruling:
     rationales, has_unparsed = [], False
     for name, system, text in checks:
         reply = await ask(question(system, text, *pages))
-        outcome, why = parse_verdict(reply.text, cut(reply))
-        rationales.append(f"{name}: {outcome.value}: {why}")
+        outcome, rationale = parse_verdict(reply.text, cut(reply))
+        rationales.append(f"{name}: {outcome.value}: {rationale}")
         has_unparsed |= outcome is Outcome.UNPARSED
         if outcome is Outcome.FAILURE:
             return Ruling(outcome, "\n".join(rationales))

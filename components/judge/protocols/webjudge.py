@@ -71,14 +71,14 @@ async def judge(trajectory: Trajectory, ask: Ask) -> Ruling:
 
     async def evidence(image: Image) -> str | None:
         answer = await ask(question(SCORE, f"{task}\n\n{listed}\n\nThe page:", image))
-        score, why = read_score(answer.text, cut(answer))
-        return why if score is None or score >= MIN_SCORE else None
+        score, reason = read_score(answer.text, cut(answer))
+        return reason if score is None or score >= MIN_SCORE else None
 
     images = distinct_images(trajectory)
     reasons = await asyncio.gather(*(evidence(image) for image in images))
-    kept = [(image, why) for image, why in zip(images, reasons, strict=True) if why is not None][-MAX_PAGES:]
+    kept = [(image, reason) for image, reason in zip(images, reasons, strict=True) if reason is not None][-MAX_PAGES:]
     actions = [f"{turn.index + 1}. {'; '.join(calls(turn))}" for turn in trajectory.turns]
-    pages = [f"{number}. {' '.join(why.split())}" for number, (_, why) in enumerate(kept, 1)]
+    pages = [f"{number}. {' '.join(reason.split())}" for number, (_, reason) in enumerate(kept, 1)]
     text = "\n".join(
         [task, "", listed, "", "Actions:", *(actions or ["none"]), "", "Pages that matter, and why:", *pages]
     )

@@ -17,7 +17,7 @@ LAST_URL, PAGE = "__last_url__", "__page__"
 """Arguments that stand for the address and the page with which an episode ended."""
 AddressFunction = Literal["reddit_get_post_url", "shopping_get_latest_order_url"]
 TextFunction = Literal[
-    "gitlab_get_project_memeber_role",  # as it is spelled in the files
+    "gitlab_get_project_memeber_role",  # the published files have this spelling
     "shopping_get_sku_latest_review_author",
     "shopping_get_sku_latest_review_rating",
     "shopping_get_sku_latest_review_text",
@@ -34,7 +34,7 @@ TextFunction = Literal[
     "get_query_text",
     "get_query_text_lowercase",
 ]
-_TAKES: dict[str, tuple[str | type[str], ...]] = {
+_PARAMETERS: dict[str, tuple[str | type[str], ...]] = {
     "reddit_get_post_url": (LAST_URL,),
     "shopping_get_latest_order_url": (),
     "gitlab_get_project_memeber_role": (PAGE, str),
@@ -88,7 +88,7 @@ def text_call(text: str) -> TextCall:
         ValueError: the function or its arguments are unknown.
     """
     name, arguments = _call(text, get_args(TextFunction))
-    own = [argument for argument, takes in zip(arguments, _TAKES[name], strict=True) if takes is str]
+    own = [argument for argument, expected in zip(arguments, _PARAMETERS[name], strict=True) if expected is str]
     return TextCall.model_validate({"function": name, "arguments": own})
 
 
@@ -105,13 +105,13 @@ def _call(text: str, known: tuple[str, ...]) -> tuple[str, list[str]]:
             f"{text!r} calls none of {', '.join(known)}: implement it in components/judge/rules/page_texts.py"
         )
     arguments = [_argument(argument) for argument in node.args]
-    takes = _TAKES[name]
-    matches = len(arguments) == len(takes) and all(
+    parameters = _PARAMETERS[name]
+    matches = len(arguments) == len(parameters) and all(
         isinstance(argument, str) if expected is str else argument == expected
-        for argument, expected in zip(arguments, takes, strict=True)
+        for argument, expected in zip(arguments, parameters, strict=True)
     )
     if not matches:
-        expected_arguments = ", ".join("a string" if expected is str else str(expected) for expected in takes)
+        expected_arguments = ", ".join("a string" if expected is str else str(expected) for expected in parameters)
         raise ValueError(f"{text!r}: {name} takes ({expected_arguments})")
     return name, [argument for argument in arguments if argument is not None]
 

@@ -215,5 +215,5 @@ def too_long(answer: str, phrases: Sequence[str]) -> str | None:
         ("words", len(text.split()), MAX_WORDS + sum(len(phrase.split()) for phrase in phrases)),
         ("short items", len(pieces), MAX_ITEMS + 2 * sum(len(_PIECE.split(phrase)) for phrase in phrases)),
     )
-    excess = [f"{count} {what}, {most} are the most" for what, count, most in counts if count > most]
+    excess = [f"{count} {kind}, {most} are the most" for kind, count, most in counts if count > most]
     return excess[0] if excess else None

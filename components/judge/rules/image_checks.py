@@ -41,8 +41,8 @@ def check_images(check: ImagesShow, reading: Reading | None, sees_answer: SeesAn
     """A finding per question and one for the copies. `reading`: what the browser read, None if it read nothing."""
     where = f"images of {check.url} {check.selector}".strip()
     if reading is None or reading.text is None:
-        why = reading.error if reading is not None else "the record has no images"
-        return [ImageFinding(None, f"{where} (not read: {why})")]
+        reason = reading.error if reading is not None else "the record has no images"
+        return [ImageFinding(None, f"{where} (not read: {reason})")]
     if not reading.images:
         return [ImageFinding(False, f"{where} (there are none)")]
     findings = [
@@ -92,5 +92,5 @@ def _mean_ssim(x: np.ndarray, y: np.ndarray) -> float:
 def _ask(part: str, question: str, answer: str, reading: Reading, sees_answer: SeesAnswer | None) -> ImageFinding:
     if sees_answer is None:
         return ImageFinding(None, f"{part} (needs a model judge that sees images)")
-    says = sees_answer(question, answer, tuple(reading.images))
-    return ImageFinding(says, part if says is not None else f"{part} (the model judge did not tell)")
+    judgement = sees_answer(question, answer, tuple(reading.images))
+    return ImageFinding(judgement, part if judgement is not None else f"{part} (the model judge did not tell)")

@@ -37,7 +37,7 @@ class SiteRewardRule(Record):
 
 
 class HintRule(Record):
-    """A reference answer that cannot decide: pages change, or it is one of many (WebVoyager)."""
+    """A reference answer of WebVoyager. It cannot decide, because pages change or because many answers are right."""
 
     type: Literal["webvoyager"] = "webvoyager"
     answer_type: Literal["golden", "possible"]

@@ -127,8 +127,8 @@ def _pages(
         reading = _reading(index, page.url, page.locator, ending)
         where = f"{page.url} {page.locator}".strip()
         if reading is None or reading.text is None:
-            why = reading.error if reading is not None else "the record has no reading of this page"
-            findings.append(Finding(None, f"{where} (not read: {why})"))
+            reason = reading.error if reading is not None else "the record has no reading of this page"
+            findings.append(Finding(None, f"{where} (not read: {reason})"))
             continue
         text = html.unescape(reading.text)
         for expectation in page.expects:
@@ -159,12 +159,12 @@ def _meets(
                 for alternatives in phrases
                 if not any(includes(phrase, searched, is_answer) for phrase in alternatives)
             ]
-            why = _unsearched(text, phrases, missing) if is_answer and missing else ""
-            return Finding(not missing, f"has {_short([alternatives[0] for alternatives in missing or phrases])}{why}")
+            note = _unsearched(text, phrases, missing) if is_answer and missing else ""
+            return Finding(not missing, f"has {_short([alternatives[0] for alternatives in missing or phrases])}{note}")
         case Excludes(phrases=phrases):
             there = [phrase for phrase in phrases if includes(phrase, text, words=True)]
-            why = "" if text.strip() else " (there is no text)"
-            return Finding(not there and not why, f"is without {_short(there or phrases)}{why}")
+            note = "" if text.strip() else " (there is no text)"
+            return Finding(not there and not note, f"is without {_short(there or phrases)}{note}")
         case Satisfies(bounds=bounds):
             number = _NUMBER.fullmatch(bare(in_asked_unit(text, question, []) if is_answer else text))
             value = float(number[1].replace(",", "")) if number else None
@@ -237,8 +237,8 @@ def _unsearched(answer: str, phrases: Sequence[Sequence[str]], missing: Sequence
 def _ask_model(same_answer: SameAnswer | None, question: str, reference: str, text: str, part: str) -> Finding:
     if same_answer is None:
         return Finding(None, f"{part} ({NEEDS_MODEL})")
-    says = same_answer(question, reference, text)
-    return Finding(says, part if says is not None else f"{part} (the model judge did not tell)")
+    judgement = same_answer(question, reference, text)
+    return Finding(judgement, part if judgement is not None else f"{part} (the model judge did not tell)")
 
 
 def _short(references: Sequence[str]) -> str:

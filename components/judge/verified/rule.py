@@ -56,8 +56,8 @@ def judge_verified(rule: VerifiedRule, answer: str, ending: Ending | None) -> tu
     readings = ending.readings if ending is not None else []
     har = next((reading for reading in readings if reading.url == HAR), None)
     if rule.needs_har and (har is None or har.text is None):
-        why = har.error if har is not None else "the record has none"
-        return Outcome.ERROR, f"the network events are not known: {why}"
+        reason = har.error if har is not None else "the record has none"
+        return Outcome.ERROR, f"the network events are not known: {reason}"
     entries = json.loads(har.text) if har is not None and har.text else []
     result = evaluate(rule.row, rule.addresses, _readable(answer), entries)
     outcome = {"success": Outcome.SUCCESS, "error": Outcome.ERROR}.get(result.status, Outcome.FAILURE)

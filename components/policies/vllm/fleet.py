@@ -37,7 +37,7 @@ answers between two steps of its engine, of which the longest take a second or t
 CLAIM_POLL_S = 2.0
 """Between two tries to use a server that another stage has for itself."""
 DEATH_NOTICE_S = 2.0
-"""How long after a broken connection the end of its server is awaited."""
+"""How long the fleet waits for the end of a server after a connection to it broke."""
 MAX_DEATHS = 5
 """A server that died this many times in a row, without an answer in between, is not restarted. If so many connections
 of one request break while the server lives, the stage ends."""
@@ -64,7 +64,7 @@ class Fleet:
             timeout=None,
             limits=httpx.Limits(max_connections=None, max_keepalive_connections=None),
             trust_env=False,
-            verify=ssl.create_default_context() if params.urls else False,  # those of this machine speak plain HTTP
+            verify=ssl.create_default_context() if params.urls else False,  # local servers use HTTP without TLS
         )
         self._weights = Weights(str(path))
         shared = SharedWeights(settings, self._weights, changes)
@@ -140,7 +140,7 @@ class Fleet:
                 broke_at = asyncio.get_running_loop().time()
                 with clock.stopped():
                     has_ended = await server.wait_for_end(life, DEATH_NOTICE_S)
-                if not has_ended:  # it only closed a connection, or something between closes them all
+                if not has_ended:  # the server or a proxy closed the connection
                     breaks += 1
                     if breaks > MAX_DEATHS:
                         raise _broken(server, breaks, error) from error
@@ -267,7 +267,7 @@ class Fleet:
                 try:
                     return await order()
                 except httpx.TransportError as error:
-                    server.loading = False  # the watcher may find that it is gone
+                    server.loading = False  # lets the watcher check the server
                     if await server.wait_for_end(life, DEATH_NOTICE_S):
                         return None
                     breaks += 1
@@ -276,7 +276,7 @@ class Fleet:
         finally:
             server.loading = False
 
-    # ---- their lives ------------------------------------------------------------------------------------------------
+    # ---- restarts ---------------------------------------------------------------------------------------------------
 
     async def _watch(self, server: Server) -> None:
         """Restart a server whenever it dies or hangs."""
@@ -353,8 +353,8 @@ class Fleet:
 
 @asynccontextmanager
 async def _heartbeat(servers: Sequence[Server]) -> AsyncIterator[None]:
-    """Give servers signs of life while they start, which takes as long as their weights take over the network. A
-    running server gets them from the health checks of its watcher."""
+    """Tell servers every few seconds that this stage uses them, while they start. A start can take minutes, because the
+    stage sends the weights over the network. Once a server runs, its watcher's health checks tell it the same."""
 
     async def beat() -> None:
         while True:

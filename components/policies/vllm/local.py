@@ -67,7 +67,7 @@ class LocalServer(Server):
         )
 
     async def show_life(self) -> None:
-        """Nothing: no other stage uses it."""
+        """Does nothing, because no other stage uses this server."""
 
     async def start(self, is_healthy: IsHealthy) -> None:
         """Start the process and wait until it answers.
@@ -100,7 +100,7 @@ class LocalServer(Server):
                 f"vLLM is not up after inference.vllm.start_timeout_s = {timeout_s:.0f} s "
                 f"({self.log}):\n{log_tail(self.log)}"
             ) from error
-        if self._weights.lend is not None:  # the directory has those of the beginning
+        if self._weights.lend is not None:  # the model directory has only the initial weights
             try:
                 await self.load()
             except httpx.TransportError as error:

@@ -44,7 +44,7 @@ class Server(ABC):
 
     health_path = "/health"
     max_starts = 3
-    """How often it is tried to start the server again after it died."""
+    """Number of tries to start the server again after it died."""
 
     def __init__(self, client: httpx.AsyncClient) -> None:
         self._client = client
@@ -69,7 +69,7 @@ class Server(ABC):
     @property
     @abstractmethod
     def life(self) -> object:
-        """Another object after each start."""
+        """An object for this run of the server; each start makes another one."""
 
     @abstractmethod
     async def problem(self) -> str | None:
@@ -85,7 +85,7 @@ class Server(ABC):
 
     @abstractmethod
     async def show_life(self) -> None:
-        """Tell a server that other stages may use that this one still does. Its state is not looked at."""
+        """Tell a server that may be shared with other stages that this stage still uses it. Its answer is ignored."""
 
     @abstractmethod
     async def start(self, is_healthy: IsHealthy) -> None:
@@ -109,7 +109,7 @@ class Server(ABC):
 
     @abstractmethod
     async def wait_for_end(self, life: object, within_s: float) -> bool:
-        """Wait for at most `within_s` seconds for the end of one life. Returns whether it ended."""
+        """Wait for at most `within_s` seconds until the run `life` of the server ends. Returns whether it ended."""
 
     def is_as_left(self, health: httpx.Response) -> bool:
         """Whether a health check shows the server in the state in which the fleet left it."""

@@ -30,7 +30,7 @@ using it for a minute."""
 POLL_S = 2.0
 END_POLL_S = 0.1
 GATEWAY_ERRORS = {httpx.codes.BAD_GATEWAY, httpx.codes.SERVICE_UNAVAILABLE, httpx.codes.GATEWAY_TIMEOUT}
-"""A proxy says these of a server behind it that is out of reach."""
+"""Statuses with which a proxy reports that it does not reach the server behind it."""
 
 
 class _Away(ServerError):
@@ -93,8 +93,8 @@ class RemoteServer(Server):
         return True
 
     async def start(self, is_healthy: IsHealthy) -> None:
-        """Wait until the server is there, check it, and load the fleet's weights if it has others. If it is lost
-        meanwhile, it begins again.
+        """Wait until the server is there, check it, and load the fleet's weights if it has others. If the server is
+        lost meanwhile, this begins again.
 
         Raises:
             ServerError: it does not come back within `inference.vllm.start_timeout_s`, or cannot be used.
@@ -109,13 +109,13 @@ class RemoteServer(Server):
                 if time.monotonic() > end:
                     last = error if isinstance(error, _Away) else self._away(error)
                     raise ServerError(
-                        f"{self.url} has not come back within inference.vllm.start_timeout_s = {timeout_s:.0f} s; run "
-                        f"the stage again when it is up, and it continues. At last: {last}"
+                        f"{self.url} has not come back within inference.vllm.start_timeout_s = {timeout_s:.0f} s: "
+                        f"run the stage again when it is up, and the stage continues; the last error was: {last}"
                     ) from error
             await asyncio.sleep(POLL_S)
 
     async def show_life(self) -> None:
-        """Ask for the server's state, which it takes for a sign of life. No answer is no error here."""
+        """Ask for the server's state, so that the server knows that this stage still uses it. A failure is ignored."""
         with contextlib.suppress(httpx.HTTPError):
             await self._client.get(f"{self.url}/status", headers=self.headers, timeout=ANSWER_TIMEOUT_S)
 
@@ -123,7 +123,7 @@ class RemoteServer(Server):
         """Let other stages use the server."""
         if self._state is None and not self._is_claimed:
             return
-        with contextlib.suppress(httpx.HTTPError):  # it notices the silence, too
+        with contextlib.suppress(httpx.HTTPError):  # if this fails, the server ends the claim after `CLIENT_TTL_S`
             await self._client.delete(f"{self.url}/client", headers=self.headers, timeout=ANSWER_TIMEOUT_S)
 
     async def end_life(self) -> None:
@@ -207,7 +207,7 @@ class RemoteServer(Server):
             )
 
     def last_words(self) -> str:
-        """Where to look."""
+        """Names the log to read."""
         return f"read the log of the server at {self.url}"
 
     @property
@@ -237,13 +237,13 @@ class RemoteServer(Server):
         """
         try:
             state = await self._read_state()
-        except ServerError as error:  # while it is away, a proxy may answer for it with any status
+        except ServerError as error:  # while the server is down, a proxy may answer with any status
             raise _Away(str(error)) from error
         if (problem := await self._difference(state)) is not None:
             raise ServerError(problem)
         is_exclusive = await self._is_exclusive(state)
         reply = await self._request("POST", "/client", {"exclusive": is_exclusive})
-        if reply.status_code == httpx.codes.LOCKED:  # that stage may load what this one needs: the next try shares it
+        if reply.status_code == httpx.codes.LOCKED:  # the other stage may load these weights; a later try shares them
             raise _Away(self._in_use)
         self._accept(reply)
         self._state = self._parsed(reply)

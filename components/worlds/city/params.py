@@ -61,10 +61,10 @@ class CityParams(Section):
                 f"validation_seed_start = {self.validation_seed_start} must be at least {last}, the first seed after "
                 "the evaluation's, or seeds overlap"
             )
-        for what, both in (
+        for kind, both in (
             ("templates or sites", {*self.train} & {*self.heldout}),
             ("modifiers", {*self.modifiers} & {*self.heldout_modifiers}),
         ):
             if both:
-                raise ValueError(f"{what} {sorted(both)} are both trained on and held out")
+                raise ValueError(f"{kind} {sorted(both)} are both trained on and held out")
         return self

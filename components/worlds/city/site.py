@@ -111,7 +111,7 @@ class CityEpisode:
 
     @property
     def loss(self) -> str | None:
-        """The copy was in a process that has ended."""
+        """The reason if the server's process that had the copy has ended; else None."""
         if self.server.generation == self._generation and self.server.is_running:
             return None
         return "the city's server died during the episode"
@@ -121,11 +121,11 @@ class CityEpisode:
         return None if await page.title() else "the page has no title"
 
     async def reward(self, page: Page) -> float | None:
-        """None: the pages know of no reward. `check_state` has it."""
+        """None, because the pages do not compute a reward. `check_state` does."""
         return None
 
     async def ended(self, page: Page) -> bool | None:
-        """None: the applications end no task; what an action changes is in the state."""
+        """None, because the applications do not end a task. `check_state` reads what the actions changed."""
         return None
 
     async def check_state(self, answer: str | None) -> StateCheck:

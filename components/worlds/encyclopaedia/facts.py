@@ -234,9 +234,9 @@ class _Places:
             ("Latitude", [Value(f"{city['latitude']:.1f}")]),
             aliases={"Country": (code,)},
         )
-        what = "the capital" if is_capital else "a city"
-        also = "" if city["name"].isascii() else f" Its name is also written {city['name']}."
-        return Entity(title, "city", f"{title} is {what} of {country.text}.{also}", facts, f"country:{code}")
+        role = "the capital" if is_capital else "a city"
+        spelling = "" if city["name"].isascii() else f" Its name is also written {city['name']}."
+        return Entity(title, "city", f"{title} is {role} of {country.text}.{spelling}", facts, f"country:{code}")
 
     def _links(self, kind: str, keys: Iterable[Any], most: int = MOST_LINKS) -> list[Value]:
         return [link for key in keys if (link := self.link(kind, key))][:most]

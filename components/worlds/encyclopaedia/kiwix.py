@@ -85,7 +85,10 @@ class KiwixServer:
                 return
             output = self._end()
         self._folder.cleanup()
-        raise KiwixError(f"kiwix-serve did not start on {zim}: {output.strip()[-500:] or 'it said nothing'}")
+        raise KiwixError(
+            f"kiwix-serve did not start on {zim}: check that the file is complete, or download it again; the output of "
+            f"kiwix-serve: {output.strip()[-500:] or 'none'}"
+        )
 
     @property
     def pid(self) -> int:

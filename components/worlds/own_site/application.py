@@ -81,7 +81,9 @@ class Application:
         if reset.request is not None:
             response = self._send(reset.request)
             if response.status_code >= httpx.codes.BAD_REQUEST:
-                raise OwnSiteError(f"reset.request was answered with status {response.status_code}")
+                raise OwnSiteError(
+                    f"reset.request was answered with status {response.status_code}: correct its path and fields"
+                )
         try:
             for name in reset.sqlite:
                 overwrite(self.data / name, copy_of(self._image / name))
@@ -128,7 +130,9 @@ class Application:
         if isinstance(stray, Request):
             response = self._send(stray)
             if response.status_code >= httpx.codes.BAD_REQUEST:
-                raise OwnSiteError(f"stray was answered with status {response.status_code}")
+                raise OwnSiteError(
+                    f"stray was answered with status {response.status_code}: correct its path and fields"
+                )
         elif stray is not None:
             try:
                 path = self.data / self._site.state.sqlite[0]
@@ -164,7 +168,7 @@ class Application:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
-        if process.returncode < 0:  # the supervisor was killed, and its application lives on
+        if process.returncode < 0:  # the supervisor was killed and could not end the application
             with contextlib.suppress(ProcessLookupError, FileNotFoundError, ValueError):
                 os.killpg(int(self._group_file.read_text()), signal.SIGKILL)
         self._group_file.unlink(missing_ok=True)
@@ -235,10 +239,10 @@ class Application:
             time.sleep(0.02)
         ended = None if self._process is None else self._process.poll()
         self.stop()
-        what = f"ended with status {ended}" if ended is not None else f"is not ready ({reason})"
+        state = f"ended with status {ended}" if ended is not None else f"is not ready ({reason})"
         output = log.read_text(errors="replace")[-2000:] or "it printed nothing"
         raise OwnSiteError(
-            f"the site {self._site.name} {what} after `start` with port {self.port}; its output ends with:\n{output}"
+            f"the site {self._site.name} {state} after `start` with port {self.port}; its output ends with:\n{output}"
         )
 
     def _require_own_port(self) -> None:

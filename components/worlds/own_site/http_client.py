@@ -63,8 +63,11 @@ class Client:
             with httpx.Client(trust_env=False, timeout=TIMEOUT_S) as client:
                 response = client.request(method, self._base + path, headers=sent, **content)
         except httpx.HTTPError as error:
-            raise OwnSiteError(f"{method} {path}: {type(error).__name__}: {error}") from error
-        for cookie in response.headers.get_list("set-cookie"):  # a jar would refuse one of the domain that browsers see
+            raise OwnSiteError(
+                f"the application does not answer {method} {path} ({type(error).__name__}: {error}): check the "
+                "output of its `start` command"
+            ) from error
+        for cookie in response.headers.get_list("set-cookie"):  # httpx's own jar would refuse the browser's domain
             self._keep(cookie)
         return response
 
@@ -110,7 +113,9 @@ def log_in(client: Client, steps: list[Request] | dict[str, str]) -> dict[str, s
     for step in steps:
         response = client.send(step)
         if response.status_code >= httpx.codes.BAD_REQUEST:
-            raise OwnSiteError(f"the log-in {step.path} was answered with status {response.status_code}")
+            raise OwnSiteError(
+                f"the log-in {step.path} was answered with status {response.status_code}: correct its path and fields"
+            )
     if not client.cookies:
         raise OwnSiteError(f"the log-in {', '.join(step.path for step in steps)} set no cookie: see its fields")
     return client.cookies

@@ -234,7 +234,7 @@ def _choices(place: str, values: Values, database: bytes | None) -> list[Any]:
             else "give it at least one"
         )
         raise OwnSiteError(f"{place} has no values; {remedy}")
-    return [*{repr(value): value for value in chosen}.values()]  # equal ones would be one task twice
+    return [*{repr(value): value for value in chosen}.values()]  # equal values would make the same task twice
 
 
 def _rows(place: str, sql: str, facts: Facts, database: bytes | None) -> list[dict[str, Any]]:
@@ -282,7 +282,9 @@ def _answer(rule: AnswerRule, facts: Facts, database: bytes | None) -> dict[str,
         if isinstance(value, Query):
             cells = [next(iter(row.values())) for row in _rows("answer", value.sql, facts, database)]
             if None in cells:
-                raise OwnSiteError(f"answer: {value.sql!r} finds a row without a value (NULL)")
+                raise OwnSiteError(
+                    f"answer: {value.sql!r} finds a row without a value (NULL); leave such rows out in the SQL"
+                )
             return [format(Decimal(f"{cell:.15g}"), "f") if isinstance(cell, float) else str(cell) for cell in cells]
         return [formatted(text, facts) for text in value]
 
@@ -300,7 +302,7 @@ def _answer(rule: AnswerRule, facts: Facts, database: bytes | None) -> dict[str,
 
 def _some(kind: str, values: list[str]) -> list[str]:
     if not values:
-        raise OwnSiteError(f"answer.{kind} is empty")
+        raise OwnSiteError(f"answer.{kind} is empty: give at least one value")
     return values
 
 

@@ -179,20 +179,20 @@ class OwnEpisode:
 
     @property
     def loss(self) -> str | None:
-        """The process has ended."""
+        """The reason if the application's process has ended; else None."""
         return None if self.application.is_running else "the application ended during the episode"
 
     async def ready(self, page: Page) -> str | None:
-        """None: a start page with an error status is refused by the session."""
+        """None, because the session itself refuses a start page with an error status."""
         self._page = page
         return None
 
     async def ended(self, page: Page) -> bool | None:
-        """None: a page of an application does not end a task."""
+        """None, because a page of an application does not end a task."""
         return None
 
     async def reward(self, page: Page) -> float | None:
-        """None: the pages know of no reward. `check_state` has it."""
+        """None, because the pages do not compute a reward. `check_state` does."""
         return None
 
     async def check_state(self, answer: str | None) -> StateCheck:

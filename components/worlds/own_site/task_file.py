@@ -350,8 +350,8 @@ def _parsed(raw: Mapping[str, Any], facts: Facts, origin: str = "") -> Step:
             role, _, name = value.partition(" ")
             return click(role, _pattern(name or "*"))
         case "click" if "role" in fields:
-            how = {key: fields[key] for key in ("button", "click_type", "modifiers") if key in fields}
-            return click(texts["role"], _pattern(texts.get("name", "*")), value=shown, how=how, **place)
+            options = {key: fields[key] for key in ("button", "click_type", "modifiers") if key in fields}
+            return click(texts["role"], _pattern(texts.get("name", "*")), value=shown, options=options, **place)
         case "fill" if {"field", "text"} <= {*fields}:
             role = texts.get("role", "field")
             return fill(_pattern(texts["field"]), texts["text"], role=role, value=shown, **place)

@@ -96,8 +96,8 @@ def _tasks(application: Path, suite: str | None) -> list[_InfinityTask]:
     known = sorted(path.stem for path in application.glob("*tasks.json"))
     chosen = suite or next((name for name in SUITES if name in known), None)
     if chosen not in known:
-        what = f"no {chosen}.json" if chosen else "no list of tasks"
-        raise OwnSiteError(f"{application} has {what}; name one with --suite: {', '.join(known) or 'there is none'}")
+        problem = f"no {chosen}.json" if chosen else "no list of tasks"
+        raise OwnSiteError(f"{application} has {problem}; name one with --suite: {', '.join(known) or 'there is none'}")
     path = application / f"{chosen}.json"
     try:
         tasks = TypeAdapter(list[_InfinityTask]).validate_json(path.read_text())

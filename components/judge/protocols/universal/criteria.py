@@ -44,7 +44,7 @@ class CriterionRuling(NamedTuple):
     criterion: str
     met: Literal["yes", "partly", "no"]
     cause: Literal["none", "agent", "outside"]
-    why: str
+    reason: str
 
     @property
     def points(self) -> float:
@@ -54,7 +54,7 @@ class CriterionRuling(NamedTuple):
     def line(self, number: int) -> str:
         """One line for the question about the outcome, and for the rationale."""
         cause = "" if self.met == "yes" else f" ({'beyond control' if self.cause == 'outside' else 'the agent'})"
-        return f"{number}. {self.criterion}: {self.met}{cause}: {self.why}"
+        return f"{number}. {self.criterion}: {self.met}{cause}: {self.reason}"
 
 
 async def rule_criteria(
@@ -86,10 +86,10 @@ def parse_criterion(criterion: str, answer: str, truncated: bool = False) -> Cri
     """The ruling of an answer; None unless it is one object with exactly these fields whose cause fits."""
     match read_object(answer, truncated):
         case {
-            "why": str(why),
+            "why": str(reason),
             "met": ("yes" | "partly" | "no") as met,
             "cause": ("none" | "agent" | "outside") as cause,
             **others,
         } if not others and (met == "yes") == (cause == "none"):
-            return CriterionRuling(criterion, met, cause, " ".join(why.split()))
+            return CriterionRuling(criterion, met, cause, " ".join(reason.split()))
     return None

@@ -50,7 +50,7 @@ SCHEMA = json_schema("outcome", why=text(), verdict=one_of([*OUTCOMES]), side_ef
 class OutcomeAnswer(NamedTuple):
     """The answer about the outcome."""
 
-    why: str
+    reason: str
     verdict: Outcome
     side_effects: list[str]
     critical_points: list[str]
@@ -79,20 +79,20 @@ async def judge(trajectory: Trajectory, ask: Ask) -> Ruling:
     lines += [f"side effect: {effect}" for effect in result.side_effects]
     lines += [f"critical point passed: {point}" for point in result.critical_points]
     process = process_report(rulings, result.side_effects, result.critical_points)
-    return Ruling(result.outcome, "\n".join([*lines, result.why]), process)
+    return Ruling(result.outcome, "\n".join([*lines, result.reason]), process)
 
 
 def parse_outcome(answer: str, truncated: bool = False) -> OutcomeAnswer | None:
     """What an answer decides; None unless it is one object with exactly these fields and one of the two verdicts."""
     match read_object(answer, truncated):
         case {
-            "why": str(why),
+            "why": str(reason),
             "verdict": ("SUCCESS" | "NOT SUCCESS") as verdict,
             "side_effects": list(effects),
             "critical_points": list(points),
             **others,
         } if not others and are_texts([*effects, *points]):
-            return OutcomeAnswer(why.strip(), OUTCOMES[verdict], _named(effects), _named(points))
+            return OutcomeAnswer(reason.strip(), OUTCOMES[verdict], _named(effects), _named(points))
     return None
 
 

@@ -4,9 +4,10 @@ It is a script in vLLM's environment, without Waymark. Both ways to start it giv
 
 - A stage starts it: `python server.py --socket 3 --engine JSON`, with an inherited socket that has its address. The
   socket is bound before the script starts: vLLM needs half a minute to start, in which another process could take a
-  port that is only named. The script ends when its standard input closes, so it never outlives the stage.
-- `waymark serve` becomes it: `python server.py --host HOST --port PORT --key-variable NAME --work DIR --engine JSON`.
-  Stages on other machines use it by URL. All requests need the key (`waymark_network.py`).
+  port that is only named. The script ends when its standard input closes, so it ends with the stage.
+- `waymark serve` replaces its own process by the script (`exec`): `python server.py --host HOST --port PORT
+  --key-variable NAME --work DIR --engine JSON`. Stages on other machines use the server by its URL. All requests except
+  health checks need the key (`waymark_network.py`).
 
 vLLM's OpenAI server is not used, because it renders a conversation by a template and tokenises it anew. The policy must
 read its earlier responses exactly as they were sampled, and the trainer must be able to check that.

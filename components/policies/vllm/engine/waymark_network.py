@@ -29,19 +29,19 @@ from waymark_weights import file_hash, fingerprint, layout, local_directory, wei
 SERVICE = "waymark"
 CLIENT_HEADER = "x-waymark-client"
 CLIENT_TTL_S = 60.0
-"""A stage uses this server until it leaves, or has been silent for so long. It asks for the state every few seconds.
-Each part of an upload counts as well, and a load until its end."""
+"""A stage uses this server until it leaves, or until it has sent no request for this time. It asks for the state every
+few seconds. Each part of an upload counts as a request. A load counts until its end."""
 SHORTEST_KEY = 16
 OPEN_PATHS = {"/health"}
-"""Need no key, because the probes of Kubernetes have none. They tell only whether the server works."""
+"""Paths without a key, because the probes of Kubernetes have none. They tell only whether the server works."""
 BUFFER = 2**24
 """Bytes of an upload that are hashed and written at once."""
 _HASH, _NAME = re.compile(r"[0-9a-f]{64}"), re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*\.(safetensors|json)")
 
 
 class Load(BaseModel):
-    """Weights whose files were sent: names with the hashes of their contents. An adapter is of the present model, and
-    one without files is none."""
+    """Weights whose files were sent: the files' names with the hashes of their contents. An adapter is for the present
+    model. An adapter without files means that the model is used without one."""
 
     kind: str
     files: dict[str, str]
@@ -161,7 +161,7 @@ class Network:
             return await state()
 
     def _use(self, request: Request) -> str:
-        """Note a sign of life of a stage; returns its name.
+        """Note that a stage still uses this server; returns the stage's name.
 
         Raises:
             HTTPException: another stage has this server for itself.
@@ -201,7 +201,7 @@ class Network:
 
     @contextlib.contextmanager
     def _loading_for(self, request: Request) -> Iterator[None]:
-        """While the weights of a stage are loaded.
+        """Counts a stage as using this server while its weights are loaded.
 
         Raises:
             HTTPException: another stage has this server for itself by now.
@@ -211,7 +211,7 @@ class Network:
         try:
             yield
         finally:
-            if self._loader in self._clients:  # it has not left meanwhile
+            if self._loader in self._clients:  # the stage has not left meanwhile
                 self._clients[self._loader] = time.monotonic()
             self._loader = None
 
@@ -224,7 +224,7 @@ class Network:
         """
         self._claim(request)
         if not _HASH.fullmatch(name):
-            raise HTTPException(422, "the name of a file is its SHA-256")
+            raise HTTPException(422, "the path must end with the SHA-256 hash of the file")
         partial, digest, buffer = self._work / "files" / f".{uuid.uuid4().hex}", hashlib.sha256(), bytearray()
         try:
             with partial.open("wb") as file:
@@ -241,7 +241,7 @@ class Network:
                         buffer.clear()
                 await asyncio.to_thread(write, bytes(buffer))
             if digest.hexdigest() != name:
-                raise HTTPException(422, "the file is not the one that was named")
+                raise HTTPException(422, "the content does not have the SHA-256 hash of the path: send the file again")
             partial.rename(self._work / "files" / name)
         finally:
             partial.unlink(missing_ok=True)
@@ -249,12 +249,12 @@ class Network:
 
     async def _load(self, weights: Load, load: Callable[[str], Awaitable[None]]) -> None:
         if weights.kind not in ("model", "adapter"):
-            raise HTTPException(422, "neither a model nor an adapter")
+            raise HTTPException(422, "the kind of the weights must be `model` or `adapter`")
         if not all(_NAME.fullmatch(name) and _HASH.fullmatch(digest) for name, digest in weights.files.items()):
-            raise HTTPException(422, "a file has a wrong name")
+            raise HTTPException(422, "each file must be named `*.safetensors` or `*.json` and have a SHA-256 hash")
         files = {name: self._work / "files" / digest for name, digest in weights.files.items()}
         if not all(path.exists() for path in files.values()):
-            raise HTTPException(422, "a file was not sent")
+            raise HTTPException(422, "a file of the weights is missing: send all files before the load")
         tensors = {name: digest for name, digest in weights.files.items() if name.endswith(".safetensors")}
         directory = self._work / f"{weights.kind}-{self.clock}"
         directory.mkdir()

@@ -115,8 +115,8 @@ async def _verdict_of(session: Session, task: Task, instance: Instance, answer: 
 
 
 def _verdict(task_id: str, check: StateCheck) -> RuleVerdict:
-    missing = [f"missing: {what}" for what in check.missing]
-    side_effects = [f"side effect: {what}" for what in check.side_effects]
+    missing = [f"missing: {effect}" for effect in check.missing]
+    side_effects = [f"side effect: {effect}" for effect in check.side_effects]
     return RuleVerdict(task_id, check.reward, (*missing, *side_effects))
 
 

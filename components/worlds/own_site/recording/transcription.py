@@ -118,10 +118,10 @@ class Transcription:
         if name is None:
             self._remark(f"A click on {_thing(event)} was left out: it is in no line of the element list.")
             return
-        how: dict[str, Any] = {"button": event.button} if event.button != "left" else {}
+        options: dict[str, Any] = {"button": event.button} if event.button != "left" else {}
         if event.modifiers:
-            how["modifiers"] = event.modifiers
-        self._steps.append(WrittenStep("click", _click_value(name, how), name))
+            options["modifiers"] = event.modifiers
+        self._steps.append(WrittenStep("click", _click_value(name, options), name))
 
     def _double(self) -> None:
         clicks = [step for step in self._steps[-2:] if step.kind == "click"]
@@ -205,10 +205,10 @@ def _name(event: PersonEvent) -> Name | None:
     return name_of(event.listed, event.line, event.counts) if event.line >= 0 else None
 
 
-def _click_value(name: Name, how: dict[str, Any]) -> Any:
-    if name.text is not None and not how:
+def _click_value(name: Name, options: dict[str, Any]) -> Any:
+    if name.text is not None and not options:
         return name.text
-    return {"role": name.role, "name": name.name, **name.place, **how}
+    return {"role": name.role, "name": name.name, **name.place, **options}
 
 
 def _thing(event: PersonEvent) -> str:

@@ -29,14 +29,14 @@ def tickets(data: Data, *statuses: int) -> list[Row]:
     return [row for row in data.rows(_TICKETS) if not statuses or row["status"] in statuses]
 
 
-def pick(rows: Sequence[Row], rng: random.Random, what: str) -> Row:
+def pick(rows: Sequence[Row], rng: random.Random, kind: str) -> Row:
     """One of these rows.
 
     Raises:
         Unsuitable: there is none.
     """
     if not rows:
-        raise Unsuitable(f"there is no {what}")
+        raise Unsuitable(f"there is no {kind}")
     return rng.choice(rows)
 
 

@@ -113,9 +113,9 @@ class EditOwnPost(Template):
         return post | {"text": rng.choice(CORRECTIONS)}
 
     def effects(self, facts: Facts) -> Sequence[Effect]:
-        also = ("_content_rendered", "update*")
+        computed = ("_content_rendered", "update*")
         to = {"content": words(facts["text"])}
-        return [Changed("forum_conversation_post", {"id": facts["post"]}, to, also=also)]
+        return [Changed("forum_conversation_post", {"id": facts["post"]}, to, also=computed)]
 
     def incidental(self, facts: Facts) -> Sequence[Incidental]:
         return posting.counts(facts)

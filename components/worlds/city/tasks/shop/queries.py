@@ -80,14 +80,14 @@ def in_cart(product: int, quantity: int, user: str | None, status: str = "Open")
     return Added("basket_line", line)
 
 
-def pick(rows: Sequence[Row], rng: random.Random, what: str) -> Row:
+def pick(rows: Sequence[Row], rng: random.Random, kind: str) -> Row:
     """One of the rows.
 
     Raises:
-        Unsuitable: there is none of `what`.
+        Unsuitable: there is none of this kind.
     """
     if not rows:
-        raise Unsuitable(f"the shop has no {what}")
+        raise Unsuitable(f"the shop has no {kind}")
     return rng.choice(rows)
 
 
