@@ -32,7 +32,7 @@ from components.browser.errors import ChromiumNotFoundError, EnvError, SandboxEr
 from components.browser.pool_context import PoolContext
 from components.browser.queues import OperationQueues
 from components.browser.session import Session
-from components.browser.site import Site
+from components.browser.site import Site, awaits_requests
 from components.browser.tab import Tab
 from components.browser.uploads import Uploads
 from components.browser.window import Window
@@ -223,7 +223,7 @@ class BrowserPool:
                 context.set_default_timeout(self.params.step_timeout_s * 1000)
                 page = await context.new_page()
                 page.on("crash", limit.expire)
-                tab = await Tab.attach(Window(page), watches_network=self._site is None)
+                tab = await Tab.attach(Window(page), watches_network=awaits_requests(self._site))
                 page.remove_listener("crash", limit.expire)
                 return context, tab
         except BaseException:

@@ -30,7 +30,7 @@ from components.browser.page_limits import NAVIGATION_S
 from components.browser.page_state import Mark, PageState, StateExtras
 from components.browser.pool_context import PoolContext
 from components.browser.reading import read_page, unread
-from components.browser.site import SiteEpisode
+from components.browser.site import SiteEpisode, awaits_requests
 from components.browser.site_cleaning import clean_for
 from components.browser.start_page import WaitUntil, log_in, open_start
 from components.browser.step_state import StepState
@@ -54,7 +54,8 @@ class Session:
         self._context = context
         self._site = site = pool.site
         self._guard = OperationGuard(context.browser, pool.health, lambda: self.tabs.crashed, self._loss)
-        self.tabs = EpisodeTabs(context, first, site is None, pool.params.settle_ms, self._guard.on_crash, pool.uploads)
+        settle_ms, on_crash = pool.params.settle_ms, self._guard.on_crash
+        self.tabs = EpisodeTabs(context, first, awaits_requests(site), settle_ms, on_crash, pool.uploads)
         self._step = StepState(pool.queues, self._guard)
         self._observer = Observer(self.tabs, self._step, pool)
         dismisses = pool.params.dialogs == "ask_or_dismiss"

@@ -107,6 +107,12 @@ class Site(Protocol):
         ...
 
     @property
+    def awaits_requests(self) -> bool:
+        """Whether a call waits for the answers to what its page requests by scripts. False for pages that request
+        nothing after their load event: the browser then need not tell of any request."""
+        ...
+
+    @property
     def context(self) -> ContextParams | None:
         """What its pages learn of the browser, such as the locale; None for what `browser.context` says."""
         ...
@@ -124,6 +130,11 @@ class Site(Protocol):
     async def begin(self, task: Task) -> SiteEpisode:
         """Prepare an episode of this task."""
         ...
+
+
+def awaits_requests(site: Site | None) -> bool:
+    """Whether the tabs of a pool follow the requests of their pages; on the web they do."""
+    return site is None or site.awaits_requests
 
 
 def is_on(site: Site, url: str) -> bool:

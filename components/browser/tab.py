@@ -70,8 +70,7 @@ class Tab:
         """Attach to the page of a window.
 
         Args:
-            watches_network: count its requests and wait for those that a call causes. The pool's own pages load nothing
-                after their load event and need none of this.
+            watches_network: count its requests and wait for those that a call causes (`Site.awaits_requests`).
         """
         page = window.page
         cdp = await page.context.new_cdp_session(page)

@@ -41,6 +41,7 @@ class LoopbackSite(ABC, Generic[S]):
     keeps_cache: bool = True
     keeps_page: bool = False
     lists_details: bool = True
+    awaits_requests: bool = True
     context: ContextParams | None = None
 
     def __init__(self) -> None:

@@ -108,6 +108,45 @@ class Step:
     target: Target | None = None
     text: str = ""
     """What is written, for the mistakes of a noisy teacher."""
+    is_data: bool = False
+    """Whether the text is data of the site, which it shows as they are in every language."""
+
+
+@dataclass(frozen=True)
+class Interruption:
+    """A control that is clicked before the next step as long as it is there, such as the one that closes a banner.
+
+    Attributes:
+        beside: another line that is there only with it; None if its own name is enough.
+        words: the thought, before the control in words.
+    """
+
+    target: Target
+    beside: Target | None = None
+    words: str = "close what covers the page"
+
+    def among(self, elements: Sequence[Listed]) -> Listed | None:
+        """The control's line; None if it is not there."""
+        if self.beside is not None and self.beside.among(elements) is None:
+            return None
+        return self.target.among(elements)
+
+
+@dataclass(frozen=True)
+class Detour:
+    """Steps that are taken once, before the next one, where the page has all of `signs` and not the next one's target.
+
+    Attributes:
+        at_end: whether they are also taken after the last step.
+    """
+
+    steps: Sequence[Step]
+    signs: Sequence[Target]
+    at_end: bool = False
+
+    def is_due(self, elements: Sequence[Listed]) -> bool:
+        """Whether the page has all of the signs."""
+        return all(sign.among(elements) is not None for sign in self.signs)
 
 
 def _call(name: str, **arguments: object) -> ToolCall:
@@ -138,11 +177,15 @@ def fill(name: str, text: str, *, role: str = "field", value: str = ".*", after:
     return Step(lambda point: [_call("click", **point), _call("write", text=text)], "write in {target}", target, text)
 
 
-def choose(name: str, option: str, *, after: str = "", number: int = 0) -> Step:
-    """Click a select and write the option's text."""
+def choose(name: str, option: str, *, after: str = "", number: int = 0, is_data: bool = False) -> Step:
+    """Click a select and write the option's text.
+
+    Args:
+        is_data: as in `Step`, for options that people have named.
+    """
     target = Target("select", name, ".*", after, number)
     calls = lambda point: [_call("click", **point), _call("write", text=option)]  # noqa: E731
-    return Step(calls, "choose in {target}", target, option)
+    return Step(calls, "choose in {target}", target, option, is_data)
 
 
 def press(*keys: str) -> Step:
@@ -192,10 +235,8 @@ class Oracle:
         answer: of `done`.
         rng: decides on the mistakes.
         noise: probability that the episode has a mistake in it: a wrong target, a wrong text, or an early end.
-        interruptions: buttons that are clicked as soon as they are there, before the next step, such as the one that
-            closes a cookie banner.
-        login: steps that are taken once, before the next one, if the page has all of their fields and not the next
-            one's target: the session has ended, and the site asks to log in again.
+        interruptions: what may cover or replace a page, such as a cookie banner.
+        detours: what a site may ask for in between, such as to log in again.
         intent: of the task. A thought begins with the words of it that the target's name has, as in
             `for "lock": click link "Lock topic" 512 204`: a small model learns to read the task again before it acts.
     """
@@ -208,12 +249,12 @@ class Oracle:
         answer: str,
         rng: random.Random,
         noise: float = 0.0,
-        interruptions: Sequence[Target] = (),
-        login: Sequence[Step] = (),
+        interruptions: Sequence[Interruption] = (),
+        detours: Sequence[Detour] = (),
         intent: str = "",
     ) -> None:
         self._steps = [*steps]
-        self._login = [*login]
+        self._detours = [*detours]
         self._interruptions = [*interruptions]
         self._answer = answer
         self._intent = intent
@@ -230,26 +271,35 @@ class Oracle:
     def next(self, elements: Sequence[Listed], /) -> TeacherTurn:
         """The response to the current element list. After the last step it calls `done` in a turn of its own, because
         the last action's result is part of what a person looks at."""
-        for target in self._interruptions:
-            if (line := target.among(elements)) is not None:
-                words = f"close what covers the page: click {line.words}"
+        for interruption in self._interruptions:
+            if (line := interruption.among(elements)) is not None:
+                words = f"{interruption.words}: click {line.words}"
                 return TeacherTurn(words, [_call("click", x=line.x, y=line.y)])
         if not self._steps:
+            if self._take_detour([detour for detour in self._detours if detour.at_end], elements):
+                return self.next(elements)
             return TeacherTurn("the task is done", [_call("done", answer=self._answer)])
         step = self._steps[0]
         if step.target is None:
             return self._advance(step, "", {})
         line = step.target.among(elements)
         if line is None:
-            fields = [step.target for step in self._login if step.target is not None and step.target.role == "field"]
-            if fields and all(field.among(elements) is not None for field in fields):
-                self._steps, self._login = [*self._login, *self._steps], []
+            if self._take_detour(self._detours, elements):
                 return self.next(elements)
             return self._search([*elements])
         if self._wrong_at == self._done:
             line = self._other(line, elements)
         reason = quoted(self._intent, f"{line.name} {line.owner}")
         return self._advance(step, line.words, {"x": line.x, "y": line.y}, reason)
+
+    def _take_detour(self, detours: Sequence[Detour], elements: Sequence[Listed]) -> bool:
+        """Put the first detour that is due before the other steps; whether there was one."""
+        due = next((detour for detour in detours if detour.is_due(elements)), None)
+        if due is None:
+            return False
+        self._detours.remove(due)
+        self._steps = [*due.steps, *self._steps]
+        return True
 
     def _advance(self, step: Step, target: str, point: dict[str, int], reason: str = "") -> TeacherTurn:
         self._steps.pop(0)
@@ -315,7 +365,7 @@ def _reworded(step: Step, labels: Mapping[str, str], options: Mapping[str, str])
     target = step.target
     if target is None:
         return step
-    if target.role == "select" and step.text in options:
+    if target.role == "select" and step.text in options and not step.is_data:
         step = _with_text(step, options[step.text])
     name, after = (_pattern(pattern, labels) for pattern in (target.name, target.after))
     return replace(step, target=replace(target, name=name, after=after, value=_pattern(target.value, options)))

@@ -12,7 +12,10 @@ from hypothesis import strategies as st
 
 from components.browser import Listed
 from components.worlds.oracle import (
+    Detour,
+    Interruption,
     Oracle,
+    Step,
     Target,
     choose,
     click,
@@ -132,12 +135,38 @@ def test_noise_is_one_mistake_by_seed():
 
 
 def test_what_covers_the_page_is_closed_before_the_next_step():
-    cover = Target("button", "Close")
+    cover = Interruption(Target("button", "Close"))
     teacher = Oracle([click("button", "Save")], "42", random.Random(0), interruptions=[cover])
     covered = [line("button", "Close", 1, 2), line("button", "Save")]
     assert calls(teacher.next(covered)) == [("click", {"x": 1, "y": 2})]
     assert calls(teacher.next(covered)) == [("click", {"x": 1, "y": 2})], "as long as it is there"
     assert calls(teacher.next([line("button", "Save")])) == [("click", {"x": 10, "y": 20})]
+
+
+def test_a_button_with_the_name_of_a_covers_button_is_left_alone():
+    cover = Interruption(Target("button", "Close"), Target("field", "E-mail"), "leave")
+    teacher = Oracle([click("button", "Save")], "42", random.Random(0), interruptions=[cover])
+    page = [line("button", "Close", 1, 2), line("button", "Save")]
+    turn = teacher.next([line("field", "E-mail"), *page])
+    assert (turn.thought.partition(":")[0], calls(turn)) == ("leave", [("click", {"x": 1, "y": 2})])
+    assert calls(teacher.next(page)) == [("click", {"x": 10, "y": 20})]
+
+
+def test_a_detour_is_taken_once_where_the_page_asks_for_it():
+    pay, order = click("radio", "Invoice"), click("button", "Order")
+    again = Detour([pay, order], [Target("radio", "Invoice")], at_end=True)
+    teacher = Oracle([order], "42", random.Random(0), detours=[again])
+    assert calls(teacher.next([line("button", "Order")])) == [("click", {"x": 10, "y": 20})]
+    declined = [line("radio", "Invoice", 5, 6), line("button", "Order")]
+    assert calls(teacher.next(declined)) == [("click", {"x": 5, "y": 6})]
+    assert calls(teacher.next(declined)) == [("click", {"x": 10, "y": 20})]
+    assert calls(teacher.next(declined)) == [("done", {"answer": "42"})], "the second time it gives up"
+
+
+def test_a_detour_before_the_end_is_not_taken_after_it():
+    login = Detour([click("button", "Log in")], [Target("button", "Log in")])
+    teacher = Oracle([], "42", random.Random(0), detours=[login])
+    assert calls(teacher.next([line("button", "Log in")])) == [("done", {"answer": "42"})]
 
 
 @pytest.mark.parametrize(
@@ -169,11 +198,20 @@ def test_an_option_is_chosen_in_the_language_of_the_page():
     teacher = oracle(choice, field)
     assert calls(teacher.next(page)) == [("click", {"x": 6, "y": 6}), ("write", {"text": "Preis"})]
     assert calls(teacher.next(page))[1] == ("write", {"text": "Price"}), "what is written into fields stays"
+    (named,) = reworded([choose("Sort by", "Price", is_data=True)], {}, {"Price": "Preis"})
+    assert calls(oracle(named).next([line("select", "Sort by")]))[1] == ("write", {"text": "Price"}), "people named it"
+
+
+def login_detour(steps: list[Step]) -> Detour:
+    """Logging in, where the page has all fields of the steps."""
+    return Detour(steps, [step.target for step in steps if step.target is not None and step.target.role == "field"])
 
 
 def test_the_oracle_logs_in_again_once_and_then_goes_on():
     login = [fill("User name", "greta"), click("button", "Log in")]
-    teacher = Oracle([click("link", "Inbox"), click("link", "Crane")], "42", random.Random(0), login=login)
+    teacher = Oracle(
+        [click("link", "Inbox"), click("link", "Crane")], "42", random.Random(0), detours=[login_detour(login)]
+    )
     page, asked = [line("link", "Inbox", 1, 1)], [line("field", "User name", 5, 5), line("button", "Log in", 6, 6)]
     assert calls(teacher.next(page)) == [("click", {"x": 1, "y": 1})]
     assert calls(teacher.next(asked)) == [("click", {"x": 5, "y": 5}), ("write", {"text": "greta"})]
@@ -184,9 +222,9 @@ def test_the_oracle_logs_in_again_once_and_then_goes_on():
 def test_the_oracle_logs_in_only_if_its_target_is_not_there_and_once():
     login = [fill("User name", "greta")]
     both = [line("link", "Inbox", 1, 1), line("field", "User name", 5, 5)]
-    first = Oracle([click("link", "Inbox")], "42", random.Random(0), login=login)
+    first = Oracle([click("link", "Inbox")], "42", random.Random(0), detours=[login_detour(login)])
     assert calls(first.next(both)) == [("click", {"x": 1, "y": 1})]
-    second = Oracle([click("link", "Inbox")], "42", random.Random(0), login=login)
+    second = Oracle([click("link", "Inbox")], "42", random.Random(0), detours=[login_detour(login)])
     assert second.next(both[1:]).calls[1].name == "write"
     assert second.next(both[1:]).calls[0].name == "scroll", "the login did not work"
 
@@ -195,7 +233,7 @@ def test_a_form_with_one_field_of_the_login_is_no_login():
     login = [fill("Email address", "greta"), fill("Password", "x"), click("button", "Log in")]
 
     def teacher() -> Oracle:
-        return Oracle([click("button", "Save")], "done", random.Random(0), login=login)
+        return Oracle([click("button", "Save")], "done", random.Random(0), detours=[login_detour(login)])
 
     profile = [line("field", "Email address", 6, 9)]
     assert teacher().next(profile).calls[0].name == "scroll", "the button is further down"

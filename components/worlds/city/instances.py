@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -17,7 +16,7 @@ from components.worlds.city.server_process import CityServer
 from components.worlds.city.tasks.registry import find
 from components.worlds.city.tasks.template import Row, Template, Unsuitable
 from components.worlds.city.wording import Wording, wordings
-from components.worlds.oracle import Oracle, Step, Target, click, fill, reworded
+from components.worlds.oracle import Detour, Oracle, click, fill, reworded
 
 WORLD = "city"
 USUAL = Wording()
@@ -78,12 +77,18 @@ class Instance:
         """The scripted teacher of an episode."""
         expected = self.template.answer(self.facts)
         steps = reworded(self.template.oracle(self.facts), self.wording.labels, self.wording.options)
-        covers = [Target("button", re.escape(name)) for name in self.wording.dismissals]
-        return Oracle(
-            steps, expected.example if expected is not None else "done", rng, noise, covers, self._login(), intent
-        )
+        answer = expected.example if expected is not None else "done"
+        interruptions = [dismissal.interruption for dismissal in self.wording.dismissals]
+        return Oracle(steps, answer, rng, noise, interruptions, [*self._login(), *self._second_payment()], intent)
 
-    def _login(self) -> list[Step]:
+    def _second_payment(self) -> list[Detour]:
+        """How the customer pays once more after the shop declined the first payment; none where nothing is paid."""
+        steps = reworded(self.template.payment(self.facts), self.wording.labels, {})
+        if not steps:
+            return []
+        return [Detour(steps, [step.target for step in steps[:-1] if step.target is not None], at_end=True)]
+
+    def _login(self) -> list[Detour]:
         """How the user logs in again; none if no user, or different ones, are logged in at first."""
         users = {*self.users().values()}
         if len(users) != 1:
@@ -91,8 +96,9 @@ class Instance:
         name = next(iter(users))
         is_customer = [*self.users()] == [SHOP] and name != STAFF
         who = fill("e-?mail address.*", _address(name)) if is_customer else fill("user ?name.*", name)
-        steps = [who, fill("password.*", PASSWORD), click("button", "log ?in|sign in")]
-        return reworded(steps, self.wording.labels, {})
+        entered = reworded([who, fill("password.*", PASSWORD)], self.wording.labels, {})
+        sent = reworded([click("button", "log ?in|sign in")], self.wording.labels, {})
+        return [Detour([*entered, *sent], [step.target for step in entered if step.target is not None])]
 
     def _credentials(self) -> str:
         """The sentence of the task with names and password for logging in again; empty if no session expires.

@@ -6,6 +6,7 @@ The server's code knows them, which runs in an environment of its own: `wording_
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import threading
 from collections.abc import Mapping, Sequence
@@ -16,27 +17,45 @@ from pydantic import Field
 
 from components.records import Record
 from components.worlds.city.image import CityError, environment, find_python
-from components.worlds.oracle import Step, is_match_of_label
+from components.worlds.oracle import Interruption, Step, Target, is_match_of_label
 
 CHILD = Path(__file__).with_name("wording_child.py")
 TIMEOUT_S = 300.0
 _LOCK = threading.Lock()
 
 
+class Dismissal(Record):
+    """A control that takes away what covers or replaces a page, as the server's modifiers name it.
+
+    `beside` is the role and the name of a line that is there only with it; None if its own name is enough.
+    """
+
+    role: str
+    name: str
+    beside: tuple[str, str] | None = None
+    words: str
+
+    @property
+    def interruption(self) -> Interruption:
+        """What an oracle does with it."""
+        beside = Target(self.beside[0], re.escape(self.beside[1])) if self.beside is not None else None
+        return Interruption(Target(self.role, re.escape(self.name)), beside, self.words)
+
+
 class Wording(Record):
     """Shown texts by usual ones, of buttons, links and fields (`labels`) and of the options of selects (`options`), and
-    the names of the buttons that take away what covers a page."""
+    the controls that take away what covers a page."""
 
     labels: dict[str, str] = Field(default_factory=dict)
     options: dict[str, str] = Field(default_factory=dict)
-    dismissals: tuple[str, ...] = ()
+    dismissals: tuple[Dismissal, ...] = ()
 
     def needed(self, steps: Sequence[Step]) -> Wording:
         """The part that an oracle's steps need."""
         targets = [step.target for step in steps if step.target is not None]
         names = {pattern for target in targets for pattern in (target.name, target.after)} - {"", ".*"}
         values = {target.value for target in targets} - {".*"}
-        texts = {step.text for step in steps}
+        texts = {step.text for step in steps if not step.is_data}
         return Wording(
             labels=_matching(self.labels, names),
             options=_matching(self.options, values) | {text: self.options[text] for text in texts & {*self.options}},

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping
+from dataclasses import asdict
 from functools import cache
 
 from city import modifiers
@@ -15,7 +16,8 @@ from city.serving import setup
 
 setup()
 
-from django.utils.translation import trans_real  # noqa: E402  Django must be set up first
+from django.conf import settings  # noqa: E402  Django must be set up first
+from django.utils.translation import trans_real  # noqa: E402
 
 
 def main() -> None:
@@ -35,18 +37,28 @@ def wording(selected: tuple[str, ...], seed: int) -> dict[str, object]:
         labels |= modifier.labels()
         if modifier.language is not None:
             options |= modifier.labels()
-    dismissals = [name for modifier in active if (name := modifier.dismissal()) is not None]
+    dismissals = [asdict(control) for modifier in active if (control := modifier.dismissal()) is not None]
     return {"labels": labels, "options": options, "dismissals": dismissals}
 
 
 @cache
 def catalogue(language: str) -> Mapping[str, str]:
-    """The applications' translations of texts without a context, a plural or a placeholder."""
-    return {
-        message: text
-        for message, text in trans_real.translation(language)._catalog.items()
-        if isinstance(message, str) and message and text and text != message and not {"\x04", "%"} & {*message}
-    }
+    """The applications' translations of texts without a context, a plural or a placeholder, by the usual texts.
+
+    A usual text need not be the source of its translation: "Add to basket" reads "Add to cart" in American English.
+    """
+    usual, translated = (trans_real.translation(code)._catalog for code in (settings.LANGUAGE_CODE, language))
+    shown = {}
+    for message in translated.keys():  # noqa: SIM118  a catalogue is no mapping
+        if isinstance(message, str) and message and not {"\x04", "%"} & {*message}:
+            # of the applications that translate a text, the first one counts, as on the pages
+            shown[words_of(usual.get(message) or message)] = words_of(translated[message])
+    return {text: other for text, other in shown.items() if other and other != text}
+
+
+def words_of(text: str) -> str:
+    """The text as a page shows it, without white space around it."""
+    return " ".join(text.split())
 
 
 if __name__ == "__main__":

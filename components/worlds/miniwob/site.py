@@ -53,6 +53,7 @@ class MiniWoBSite(LoopbackSite[Server]):
     rewards = True
     names_options = False
     lists_details = False
+    awaits_requests = False
     keeps_page = True
 
     def serve(self) -> Server:

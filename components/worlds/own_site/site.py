@@ -44,6 +44,7 @@ class OwnPages:
     keeps_cache = False
     keeps_page = False
     lists_details = True
+    awaits_requests = True
     context: ContextParams | None = None
 
     def __init__(self, site: SiteFile, folder: Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 from components.worlds.city import City, image
 from components.worlds.city.image import SERVER
 from components.worlds.city.params import CityParams
+from components.worlds.city.wording import wordings
 from tests.worlds.city.visitor import DESK, FORUM, PASSWORD, SHOP, Visitor, visitor_with
 
 LOOKS = ("theme", "layout", "labels", "language", "cookie_banner", "popup")
@@ -302,3 +303,25 @@ def test_what_is_no_page_stays_as_it_is(server):
     picture = re.search(r'src="(/media/[^"]+)"', page)
     for host, path in ((FORUM, "/feeds/forum/boats-and-gear-3/topics/all/"), (SHOP, picture[1])):
         assert modified.request(host, path)[:2] == plain.request(host, path)[:2]
+
+
+def test_the_oracles_words_of_a_language_are_those_of_its_pages(server):
+    """Also where the usual text is a translation ("Add to cart"), and where several applications translate it."""
+    words = wordings(range(1, 2), ("language",))[1]
+    visitor = visitor_with(server, "language", seed=1, **{SHOP: "alice"})
+    plain = visitor_with(server, seed=1, **{SHOP: "alice"})
+    for path, label in (
+        ("/catalogue/x_7/", "Add to cart"),
+        ("/catalogue/x_7/reviews/add/", "Body"),
+        ("/accounts/addresses/", "Add a new address"),
+    ):
+        assert label in plain.get(SHOP, path)
+        page = visitor.get(SHOP, path)
+        assert label not in page
+        assert words.labels[label] in page
+
+
+def test_the_words_of_a_dismissal_name_what_is_there_with_it():
+    popup, again = (wordings(range(1, 2), (name,))[1].dismissals[0] for name in ("popup", "error_once"))
+    assert (popup.role, popup.name, popup.beside) == ("button", "Close", ("field", "E-mail for the newsletter"))
+    assert (again.role, again.name, again.words) == ("link", "Try again", "load the page again")

@@ -95,6 +95,10 @@ class Template(ABC):
     def oracle(self, facts: Facts) -> Sequence[Step]:
         """The actions of a person who knows the site, without `done`."""
 
+    def payment(self, facts: Facts) -> Sequence[Step]:
+        """The actions that the oracle takes again if the first payment is declined; none where nothing is paid."""
+        return ()
+
     @abstractmethod
     def rubric(self, facts: Facts) -> Sequence[str]:
         """What must be true at the end, one fact each (WebGym, section 3); their number is the task's difficulty."""

@@ -236,7 +236,7 @@ class AskAboutLatestOrder(Template):
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return [
             goto("http://desk.test/tickets/submit/"),
-            choose("Queue", "Orders"),
+            choose("Queue", "Orders", is_data=True),
             fill("Summary of the problem", f"Question about order {facts['number']}"),
             fill("Description of your issue", facts["text"]),
             fill("Your.*e-?mail.*", facts["email"]),

@@ -182,7 +182,7 @@ class BookCourse(Template):
             fill("Title", facts["title"]),
             *fill_span(facts),
             book_for(facts["person"]),
-            choose("Repeats", facts["rule_name"]),
+            choose("Repeats", facts["rule_name"], is_data=True),
             fill("Repeats until", f"{moment(facts['last']):%Y-%m-%d}"),
             click("button", "Save"),
         ]

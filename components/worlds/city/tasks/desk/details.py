@@ -138,7 +138,7 @@ class MoveToQueue(DeskTask):
         return log(facts["ticket"])
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
-        steps = [click("button", "Actions"), click("link", "Edit"), choose("Queue", facts["queue"])]
+        steps = [click("button", "Actions"), click("link", "Edit"), choose("Queue", facts["queue"], is_data=True)]
         return [*find_ticket(facts["ticket"]), *steps, click("button", "Save Changes")]
 
     def rubric(self, facts: Facts) -> Sequence[str]:

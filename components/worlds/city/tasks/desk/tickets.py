@@ -77,7 +77,7 @@ def details(priority: int | None = None, queue: str = "") -> list[Step]:
     """Change a ticket's details in its response form."""
     steps = [click("button", "Update ticket details")]
     steps += [choose("Priority.*", PRIORITIES[priority])] if priority is not None else []
-    return [*steps, *([choose("Queue.*", queue)] if queue else [])]
+    return [*steps, *([choose("Queue.*", queue, is_data=True)] if queue else [])]
 
 
 def followup(ticket: int, text: str, is_public: bool, **more: Any) -> Effect:

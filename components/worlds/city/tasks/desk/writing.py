@@ -145,7 +145,7 @@ def _new_ticket(facts: Facts, author: str, **more: Any) -> list[Effect]:
 
 def _form(facts: Facts) -> list[Step]:
     return [
-        choose("Queue", facts["queue"]),
+        choose("Queue", facts["queue"], is_data=True),
         fill("Summary of the problem", facts["title"]),
         fill("Description of your issue", facts["text"]),
         choose("Priority", facts["priority"]),

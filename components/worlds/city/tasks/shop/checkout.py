@@ -89,6 +89,9 @@ class SavedAddressOrder(Template):
             Changed("address_useraddress", {"id": facts["address"]}, also=("num_orders_as_shipping_address",)),
         ]
 
+    def payment(self, facts: Facts) -> Sequence[Step]:
+        return _pay(facts)
+
     def through_cart(self, facts: Facts) -> Sequence[Effect]:
         """The changes of the cart."""
         return _through_cart(facts)
@@ -274,6 +277,9 @@ class OrderToNeighbour(Template):
 
     def incidental(self, facts: Facts) -> Sequence[Incidental]:
         return _written_by_shop(facts)
+
+    def payment(self, facts: Facts) -> Sequence[Step]:
+        return _pay(facts)
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return [

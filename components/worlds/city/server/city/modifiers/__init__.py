@@ -23,6 +23,7 @@ import pkgutil
 import random
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -34,6 +35,21 @@ if TYPE_CHECKING:
 
 class UnknownModifierError(ValueError):
     """No modifier has this name."""
+
+
+@dataclass(frozen=True)
+class Dismissal:
+    """A control by which a visitor comes to the page: its role and name in the element list.
+
+    Attributes:
+        beside: role and name of a line that is there only with it; None if its own name is enough.
+        words: what a visitor does by it.
+    """
+
+    role: str
+    name: str
+    beside: tuple[str, str] | None = None
+    words: str = "close what covers the page"
 
 
 class Modifier:
@@ -85,8 +101,8 @@ class Modifier:
         """The language in which the applications' own catalogues translate a page; None for the settings' one."""
         return None
 
-    def dismissal(self) -> str | None:
-        """The name of the button that takes away what covers a page; None if nothing does."""
+    def dismissal(self) -> Dismissal | None:
+        """The control that takes away what covers or replaces a page; None if nothing does."""
         return None
 
 

@@ -7,7 +7,7 @@ from collections import Counter
 
 from django.http import HttpRequest
 
-from city.modifiers import Modifier
+from city.modifiers import Dismissal, Modifier
 
 COOKIE = "cookie_choice"
 """The visitor's browser remembers the answer, per site; no row does."""
@@ -54,9 +54,9 @@ class CookieBanner(Modifier):
         """The banner, until the browser sends the answer."""
         return "" if COOKIE in request.COOKIES else self._banner
 
-    def dismissal(self) -> str:
+    def dismissal(self) -> Dismissal:
         """The button that refuses."""
-        return self._refuse
+        return Dismissal("button", self._refuse)
 
 
 MODIFIER = CookieBanner

@@ -8,7 +8,7 @@ from collections import Counter
 from django.http import HttpRequest, HttpResponse
 
 from city import pages
-from city.modifiers import Modifier
+from city.modifiers import Dismissal, Modifier
 
 ERRORS = (
     (500, "Something went wrong", "The page could not be made because of an error on our side."),
@@ -50,6 +50,10 @@ class ErrorOnce(Modifier):
         page = PAGE.format(title=self._title, text=self._text, status=self._status)
         headers = {"Retry-After": "1"} if self._status == 503 else {}
         return HttpResponse(page, status=self._status, headers=headers)
+
+    def dismissal(self) -> Dismissal:
+        """The link that loads the page again."""
+        return Dismissal("link", "Try again", beside=("link", "Start page"), words="load the page again")
 
     def after(self, request: HttpRequest, response: HttpResponse, counts: Counter[str]) -> None:
         """Count the good pages."""

@@ -8,7 +8,7 @@ from collections import Counter
 from django.http import HttpRequest, HttpResponse
 
 from city import pages
-from city.modifiers import Modifier
+from city.modifiers import Dismissal, Modifier
 
 COOKIE = "newsletter"
 TEXTS = (
@@ -55,9 +55,9 @@ class Popup(Modifier):
         is_early = counts[f"popup:{request.get_host()}"] <= self._pages_before
         return "" if is_early or COOKIE in request.COOKIES else self._popup
 
-    def dismissal(self) -> str:
-        """The button in the dialog's corner."""
-        return "Close"
+    def dismissal(self) -> Dismissal:
+        """The button in the dialog's corner. Pages have buttons of the same name."""
+        return Dismissal("button", "Close", beside=("field", "E-mail for the newsletter"))
 
 
 MODIFIER = Popup
