@@ -321,7 +321,7 @@ def test_the_oracles_words_of_a_language_are_those_of_its_pages(server):
         assert words.labels[label] in page
 
 
-def test_the_words_of_a_dismissal_name_what_is_there_with_it():
+def test_the_words_of_a_dismissal_name_what_is_there_with_it(server):
     popup, again = (wordings(range(1, 2), (name,))[1].dismissals[0] for name in ("popup", "error_once"))
     assert (popup.role, popup.name, popup.beside) == ("button", "Close", ("field", "E-mail for the newsletter"))
     assert (again.role, again.name, again.words) == ("link", "Try again", "load the page again")
