@@ -22,11 +22,12 @@ import json
 import random
 import statistics
 import time
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
 import psutil
 
-from components.browser import BrowserPool, check_call, element_list
+from components.browser import BrowserPool, Session, check_call, element_list
 from components.params import BrowserParams, Params, TextKind, load
 from components.records import ToolCall
 from components.worlds.miniwob.site import MiniWoBSite
@@ -146,42 +147,43 @@ async def play(params: Params, episodes: list[Recorded], way: Way, concurrency: 
         return Played(time.monotonic() - began, _cpu_s() - cpu, steps)
 
 
-async def large_pages(params: Params, text: TextKind, repeats: int) -> dict[str, float]:
-    """Median seconds that the element list or the accessibility tree of each large page takes."""
+async def on_large_pages(
+    params: Params, text: TextKind, pages: Mapping[str, str], act: Callable[[Session], Awaitable[object]]
+) -> dict[str, float]:
+    """Median seconds, of five times, that an action takes on each page, whose HTML is a JavaScript expression."""
     browser = params.browser.model_copy(update={"concurrency": 1})
     seconds = {}
     async with BrowserPool(browser, site=MiniWoBSite(), text=text) as pool:
-        for name, html in LARGE_PAGES.items():
+        for name, html in pages.items():
             async with pool.session() as session:
                 await session.start(miniwob_task(FAMILIES[0], 0))
                 await session.page.evaluate(f"document.body.innerHTML = {html}; document.body.offsetHeight")
                 times = []
-                for _ in range(repeats):
+                for _ in range(5):
                     began = time.monotonic()
-                    await (element_list(session.page) if text == "elements" else session.oracle_elements())
+                    await act(session)
                     times.append(time.monotonic() - began)
                 seconds[name] = round(statistics.median(times), 3)
     return seconds
 
 
-async def large_steps(params: Params, text: TextKind, repeats: int) -> dict[str, float]:
-    """Median seconds of a step on each large page, and on a small one, with the waits for pages of the web."""
+async def large_pages(params: Params, text: TextKind) -> dict[str, float]:
+    """Seconds that the element list or the accessibility tree of each large page takes."""
+
+    async def read(session: Session) -> None:
+        await (element_list(session.page) if text == "elements" else session.oracle_elements())
+
+    return await on_large_pages(params, text, LARGE_PAGES, read)
+
+
+async def large_steps(params: Params, text: TextKind) -> dict[str, float]:
+    """Seconds of a step on each large page, and on a small one, with the waits for pages of the web."""
     waits = BrowserParams()
-    changes = {"concurrency": 1, "quiet_ms": waits.quiet_ms, "settle_ms": waits.settle_ms}
+    changed = {"quiet_ms": waits.quiet_ms, "settle_ms": waits.settle_ms}
+    on_web = params.model_copy(update={"browser": params.browser.model_copy(update=changed)})
     key = check_call("press_keys", {"keys": ["shift"]})
-    seconds = {}
-    async with BrowserPool(params.browser.model_copy(update=changes), site=MiniWoBSite(), text=text) as pool:
-        for name, html in {"small": "'<button>buy</button>'", **LARGE_PAGES}.items():
-            async with pool.session() as session:
-                await session.start(miniwob_task(FAMILIES[0], 0))
-                await session.page.evaluate(f"document.body.innerHTML = {html}; document.body.offsetHeight")
-                times = []
-                for _ in range(repeats):
-                    began = time.monotonic()
-                    await session.step([key])
-                    times.append(time.monotonic() - began)
-                seconds[name] = round(statistics.median(times), 3)
-    return seconds
+    pages = {"small": "'<button>buy</button>'", **LARGE_PAGES}
+    return await on_large_pages(on_web, text, pages, lambda session: session.step([key]))
 
 
 def main() -> None:
@@ -214,8 +216,8 @@ def main() -> None:
         "axtree_over_elements_throughput": round(steps_s["points_on_axtree"] / steps_s["points"], 2),
         "ids_over_points_throughput": round(steps_s["ids"] / steps_s["points"], 2),
         "cpu_ms_per_step_at_16": {name: round(value, 1) for name, value in cpu_ms.items()},
-        "large_pages_s": {text: asyncio.run(large_pages(params, text, 5)) for text in TEXTS},
-        "large_pages_step_s": {text: asyncio.run(large_steps(params, text, 5)) for text in TEXTS},
+        "large_pages_s": {text: asyncio.run(large_pages(params, text)) for text in TEXTS},
+        "large_pages_step_s": {text: asyncio.run(large_steps(params, text)) for text in TEXTS},
     }
     print(json.dumps(figures), flush=True)
 
