@@ -16,8 +16,9 @@ BIN := .venv/bin
 RECIPE ?=
 OPTIONS ?=
 UPGRADE ?=
-# Tests at a time. They wait for browsers, servers and processes for a third of the time, so two cores have room for four.
-JOBS ?= 4
+# Tests at a time. They wait for browsers, servers and processes, so four leave two cores idle for a third of the time; six keep them
+# busy. Six need 9 GB of memory: JOBS=3 takes half of it and about twice the time.
+JOBS ?= 6
 # The slow ones start several busy processes each.
 SLOW_JOBS ?= 3
 # A test that fails is tried once more, except in test-fast, and the summary names those that passed only then: each is a

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -49,12 +50,13 @@ class RunPlan:
     """The plan of a recipe on a machine."""
 
     recipe: Params
+    source: Path
+    """The recipe as the user named it."""
+    options: PlanOptions
     machine: Machine
     memory: list[MemoryPlan]
     reasons: list[str]
     """Why it does not fit; empty if it fits."""
-    remedy: Settings | None
-    """With what it would fit; None if it fits, or if no change that is known makes it fit."""
     image_caches: list[ImageCache]
     host: HostPlan
     """The machine's own memory and its disks."""
@@ -64,6 +66,12 @@ class RunPlan:
     def fits(self) -> bool:
         """Whether every device, the machine's memory and its disks can hold what the recipe certainly asks of them."""
         return not self.reasons and not self.host.reasons
+
+    @cached_property
+    def remedy(self) -> Settings | None:
+        """With what it would fit; None if it fits, or if no change that is known makes it fit. The search, at the first
+        reading, can take ten seconds, because it simulates RL with each change."""
+        return remedy(self.source, self.options.settings, self.machine) if self.reasons else None
 
 
 def plan(recipe: Path, options: PlanOptions = PlanOptions()) -> RunPlan:
@@ -79,9 +87,8 @@ def plan(recipe: Path, options: PlanOptions = PlanOptions()) -> RunPlan:
     machine = _machine(params, options)
     memory = memory_plans(params, machine)
     reasons = shortage(memory, params, machine)
-    change = remedy(recipe, options.settings, machine) if reasons else None
     caches = image_caches(params, machine.device)
-    return RunPlan(params, machine, memory, reasons, change, caches, plan_host(params, options), ASSUMPTIONS)
+    return RunPlan(params, recipe, options, machine, memory, reasons, caches, plan_host(params, options), ASSUMPTIONS)
 
 
 def plan_host(params: Params, options: PlanOptions = PlanOptions()) -> HostPlan:
