@@ -89,11 +89,11 @@ class OpenRequests:
 def fixed_pause(requests: OpenRequests, since: int) -> object:
     """The replaced rule in place of `Tab._look_until`."""
 
-    async def look_until(tab: Tab, end: float, request: dict, quiet_ms: int, _: int) -> PageState:
+    async def look_until(tab: Tab, end: float, request: dict, _: int) -> PageState:
         while True:
             left_ms = max(0, round((end - time.monotonic()) * 1000))
             try:
-                await tab.evaluate(f"{FIXED}({{limit: {left_ms}, pause: {quiet_ms}}})")
+                await tab.evaluate(f"{FIXED}({{limit: {left_ms}, pause: {request['still']}}})")
                 state = await tab.ask(PageState, **{**request, "settle": 0})
             except NavigatedError:
                 continue
