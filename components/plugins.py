@@ -1,8 +1,9 @@
 """Kinds that are found by name: built in, installed under an entry-point group, or named by a dotted path.
 
-A kind (a world, say) is an object. A name means, in this order:
+A kind (a world, say) is an object of a family. A name means, in this order:
 
-1. `kind`: the package `components.<family>.<name>`, which names the object in its attribute `KIND`;
+1. `kind`: the package or module of that name in the family's package (`PACKAGES`), which names the object in its
+   attribute `KIND`;
 2. an entry point of that name in the group `waymark.<family>` of any installed distribution;
 3. with a dot in it: `package.module:object`, or `package.module`, whose attribute `KIND` is the object.
 """
@@ -18,6 +19,13 @@ from functools import cache
 from importlib.metadata import EntryPoint, PackageNotFoundError, entry_points, metadata
 from pathlib import Path
 
+PACKAGES = {
+    "judge_protocols": "components.judge.protocols",
+    "objectives": "components.params.objectives",
+    "protocols": "components.agent.protocols",
+    "worlds": "components.worlds",
+}
+"""The package of each family's built-in kinds. Objectives of RL are found by their sections of a recipe."""
 KIND = "KIND"
 """The attribute of a package or module that holds the object."""
 PROJECT = "waymark"
@@ -30,16 +38,19 @@ class UnknownKindError(LookupError):
 
 @cache
 def builtin(family: str) -> tuple[str, ...]:
-    """Names of the kinds that are packages of `components.<family>` with a `KIND`, sorted."""
-    package = importlib.import_module(f"components.{family}")
-    folders = [
-        Path(package.__path__[0]) / module.name for module in pkgutil.iter_modules(package.__path__) if module.ispkg
-    ]
-    return tuple(sorted(folder.name for folder in folders if _names_kind(folder / "__init__.py")))
+    """Names of the packages and modules with a `KIND` in the family's package, sorted. None of them is imported."""
+    folder = Path(__file__).parent.joinpath(*PACKAGES[family].split(".")[1:])
+    return tuple(
+        sorted(
+            module.name
+            for module in pkgutil.iter_modules([str(folder)])
+            if _names_kind(folder / module.name / "__init__.py" if module.ispkg else folder / f"{module.name}.py")
+        )
+    )
 
 
 def _names_kind(path: Path) -> bool:
-    return re.search(rf"^{KIND} = ", path.read_text(), re.MULTILINE) is not None
+    return re.search(rf"^{KIND}\b.* = ", path.read_text(), re.MULTILINE) is not None
 
 
 def installed(family: str) -> dict[str, EntryPoint]:
@@ -56,7 +67,7 @@ def find(family: str, name: str) -> object:
     """The kind of this name.
 
     Args:
-        family: `worlds`, say: the package under `components` and the entry-point group `waymark.worlds`.
+        family: one of `PACKAGES`; `worlds`, say, which has the entry-point group `waymark.worlds`.
 
     Raises:
         UnknownKindError: there is none, its module fails when it is imported, or a package that it needs is not
@@ -64,7 +75,7 @@ def find(family: str, name: str) -> object:
     """
     if name in builtin(family):
         try:
-            return getattr(importlib.import_module(f"components.{family}.{name}"), KIND)
+            return getattr(importlib.import_module(f"{PACKAGES[family]}.{name}"), KIND)
         except ModuleNotFoundError as error:
             package = missing_package(error)
             if package is None:

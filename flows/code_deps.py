@@ -40,6 +40,8 @@ PLUMBING = (
 )
 """Files and folders that affect no result."""
 FOUND_BY_NAME = {
+    "components/agent/protocols/registry.py": "components/agent/protocols",
+    "components/judge/protocols/registry.py": "components/judge/protocols",
     "components/training/objectives/registry.py": "components/training/objectives",
     "components/worlds/registry.py": "components/worlds",
 }

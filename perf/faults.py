@@ -30,7 +30,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
 from components.agent import EpisodeSettings, EpisodeSpec, Renderer, run_episode
-from components.agent.protocols import PROTOCOLS
+from components.agent.protocols import protocol_names
 from components.browser import BrowserPool, SandboxError
 from components.journal import Journal
 from components.params import BrowserParams, EgressParams, SamplingParams, load
@@ -182,7 +182,7 @@ async def fuzz(number: int) -> dict[str, Any]:
     uncaught, endings, turns = 0, Counter[str](), 0
     remaining = iter(texts)
     browser = params.browser.model_copy(update={"concurrency": 6, "step_timeout_s": 10, "settle_ms": 100})
-    names = list(PROTOCOLS)
+    names = [*protocol_names()]
     tasks = iter(range(10**9))
 
     async with BrowserPool(browser, site=MiniWoBSite(), text="axtree") as pool:

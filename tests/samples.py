@@ -9,7 +9,8 @@ from pathlib import Path
 
 from PIL import Image as Pillow
 
-from components.params import FilteredBCParams, MGRPOParams, MMGRPOParams, Objective, Params, RFTParams, load, parse
+from components.params import ObjectiveParams, Params, load, parse
+from components.params.objectives import objective_kind
 from components.records import (
     Image,
     Observation,
@@ -73,13 +74,11 @@ def shipped(name: str) -> dict:
     return load(RECIPES / f"{name}.yaml").model_dump(mode="json")
 
 
-def objective(name: str = "mm_grpo", epochs: int = 2, kl: float = 0.001, **keys: object) -> Objective:
+def objective(name: str = "mm_grpo", epochs: int = 2, kl: float = 0.001, **keys: object) -> ObjectiveParams:
     """The parameters of an objective; `kl` is M-GRPO's alone."""
-    if name == "m_grpo":
-        return MGRPOParams(ppo_epochs=epochs, kl=kl, **keys)
-    if name == "mm_grpo":
-        return MMGRPOParams(ppo_epochs=epochs, **keys)
-    return (RFTParams if name == "rft" else FilteredBCParams)(epochs=epochs, **keys)
+    kind = objective_kind({"name": name})
+    given = {"ppo_epochs": epochs, "epochs": epochs} | ({"kl": kl} if name == "m_grpo" else {})
+    return kind(**{key: value for key, value in given.items() if key in kind.model_fields}, **keys)
 
 
 VERIFIED = {

@@ -1,6 +1,7 @@
 """The whole pipeline on the smoke recipe, as `make demo` runs it: every stage for real, on a copy of the project.
 
-Its tasks are of two worlds, MiniWoB++ and a package of another distribution (`tests/third_party_world`).
+Its tasks are of two worlds, MiniWoB++ and a package of another distribution (`tests/third_party_world`). Its protocol
+and its objective are of a third distribution (`tests/third_party_kinds`).
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parent.parent
 THIRD_PARTY_WORLD = ROOT / "tests/third_party_world"
+THIRD_PARTY_KINDS = ROOT / "tests/third_party_kinds"
 STAGES = set(
     "collect_tasks filter_tasks dedup_tasks teacher_rollouts label_trajectories curate_sft train_sft judge_rollouts "
     "distill_judge train_rl@short train_rl@long evaluate@base evaluate@sft evaluate@rl".split()
@@ -85,12 +87,15 @@ def project(tmp_path_factory) -> Iterator[Path]:
     where, package = tmp_path_factory.mktemp("project"), tmp_path_factory.mktemp("site")
     copy_project(where)
     pip_install(THIRD_PARTY_WORLD, package)
+    pip_install(THIRD_PARTY_KINDS, package)
     recipe = where / "recipes/smoke.yaml"
     raw = yaml.safe_load(recipe.read_text())
     raw["construction"] = {"endpoint": {"url": f"http://admin:{RECIPE_PASSWORD}@127.0.0.1:10001/v1", "model": "none"}}
     raw["worlds"]["miniwob"] |= {"train": ["click-test-2", "click-button"], "eval_per_family": 3}
     raw["worlds"]["shelf"] = {"train_per_family": 8, "eval_per_family": 2}
     raw["teacher"]["tasks"], raw["curate"]["max_trajectories"] = 20, 15
+    raw["agent"] = {**raw.get("agent", {}), "protocol": "current_page", "repeat_task": False}
+    raw.setdefault("rl", {})["objective"] = {"name": "mean_baseline"}
     recipe.write_text(yaml.safe_dump(raw, sort_keys=False))
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", os.pathsep.join([str(package), os.environ.get("PYTHONPATH", "")]))

@@ -6,11 +6,10 @@ import ast
 import re
 from functools import cache
 from pathlib import Path
-from typing import get_args
 
 import pytest
 
-from components.params import Objective
+from components import plugins
 from tests.source_trees import nodes
 
 ROOT = Path(__file__).parent.parent
@@ -208,8 +207,12 @@ def test_a_world_is_named_in_its_own_package_alone():
 def test_an_objective_is_asked_and_not_told_by_its_name():
     """No comparison and no dependence of a key names a kind, outside of the objectives and their sections."""
     kinds = {path.stem for path in (ROOT / "components/training/objectives").glob("*.py")}
-    names = {kind.model_fields["name"].default for kind in get_args(get_args(Objective)[0])}
-    own = {ROOT / "components/params/objectives.py", *(ROOT / "components/training/objectives").glob("*.py")}
+    names = {*plugins.builtin("objectives")}
+    own = {
+        path
+        for folder in ("components/params/objectives", "components/training/objectives")
+        for path in (ROOT / folder).glob("*.py")
+    }
     named = [
         f"{path.relative_to(ROOT)}:{node.lineno}"
         for path in (*FILES, *FLOWS)

@@ -14,7 +14,6 @@ from typing import NamedTuple
 from components.benchmarks.spec import Benchmark, BenchmarkError, JudgeName
 from components.endpoint import ANSWERS, BudgetSpent, require_key
 from components.judge import JudgeClients, Judgement, ModelJudge, assisted_verdict, needs_judge, rules_verdict
-from components.judge.protocols import PROTOCOLS
 from components.judge.protocols.reference import references_of
 from components.params import ModelJudgeParams, Params
 from components.pipeline.stage_run import StageRun
@@ -101,7 +100,7 @@ def _is_available(name: JudgeName, params: ModelJudgeParams | None) -> bool:
         return True
     if name == "vote":
         return params is not None and len(params.voters) >= 2
-    return name in PROTOCOLS and params is not None
+    return params is not None
 
 
 async def _judge(
@@ -119,7 +118,7 @@ async def _judge(
             if params is None:
                 verdicts[name] = [rules_verdict(trajectory) for trajectory in trajectories]
                 continue
-            changes: dict[str, object] = {"protocol": name} if name in PROTOCOLS else {}
+            changes: dict[str, object] = {} if name in ("rules", "vote") else {"protocol": name}
             changes |= {} if name == "vote" else {"voters": []}
             model = ModelJudge(params.model_copy(update=changes), clients)
             judged, limit = await model.until_spent(

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, TypeVar
 from urllib.parse import urlsplit
 
 import yaml
@@ -24,7 +24,6 @@ from pydantic import Field, SerializeAsAny, model_validator
 
 from components.params import (
     EgressParams,
-    JudgeProtocolName,
     NoEffect,
     Params,
     RecipeError,
@@ -35,6 +34,7 @@ from components.params import (
     from_chain,
     read_chain,
 )
+from components.params.kind_name import KindName
 from components.plugins import UnknownKindError
 from components.records import Rejection, Task
 from components.store import digest
@@ -46,7 +46,7 @@ FILES = Path("data/benchmarks")
 """The default folder of task files."""
 
 S = TypeVar("S", bound=Section)
-JudgeName = Literal["rules", JudgeProtocolName, "vote"]
+JudgeName = Annotated[str, KindName("judge_protocols", ("rules", "vote"))]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 

@@ -16,7 +16,6 @@ from components.interactive.console import Console
 from components.interactive.session import WatchedSession
 from components.interactive.transcript import Transcript, call_text, visible
 from components.interactive.typed_calls import TypedLineError, TypedTurn, read_line, signature
-from components.params import ELEMENT_PROTOCOLS, ProtocolName
 from components.records import ToolCall
 
 VERSION = "human"
@@ -36,13 +35,13 @@ class PersonPolicy:
 
     version = VERSION
 
-    def __init__(self, session: WatchedSession, console: Console, transcript: Transcript, speaks: ProtocolName) -> None:
+    def __init__(self, session: WatchedSession, console: Console, transcript: Transcript, speaks: str) -> None:
         self._session = session
         self._console = console
         self._transcript = transcript
         self._protocol = protocol(speaks)
         self._tools = tools_of(speaks)
-        self._names = TYPED_WITH_IDS if speaks in ELEMENT_PROTOCOLS else {}
+        self._names = TYPED_WITH_IDS if self._protocol.element_ids else {}
 
     def prompt_tokens(self, prompt: Prompt) -> int:
         """A person has no context to fill."""
@@ -111,9 +110,9 @@ class PersonPolicy:
         self._transcript.write(visible(text) + "\n")
 
 
-def tools_of(speaks: ProtocolName) -> Mapping[str, type[Arguments]]:
+def tools_of(speaks: str) -> Mapping[str, type[Arguments]]:
     """The tools by the names under which a person types them in a protocol."""
-    if speaks not in ELEMENT_PROTOCOLS:
+    if not protocol(speaks).element_ids:
         return TOOLS
     by_id = {typed: ELEMENT_TOOLS[name] for typed, name in TYPED_WITH_IDS.items()}
     without_points = {name: tool for name, tool in TOOLS.items() if tool.category != "pointer"}

@@ -17,14 +17,13 @@ from components.endpoint import ANSWERS
 from components.judge.calibration import Calibration, NothingToCompare, calibrate
 from components.judge.clients import JudgeClients
 from components.judge.false_positives import by_kind
-from components.judge.judges import JUDGES, judge_named, require_judge
+from components.judge.judges import judge_named, judge_names, require_judge
 from components.judge.labels import CannotCompare, read_verdicts
 from components.judge.protocols import JudgeProtocol, voted
 from components.judge.truth import truth_of
 from components.params import Params
 from components.records import Outcome, Trajectory, Verdict
 
-NAMES = (*JUDGES, "vote")
 _NO_VOTERS = ("rules", "functional")
 MIN_VOTERS = 3
 """Least number of judges beside a vote."""
@@ -63,11 +62,11 @@ def calibrate_judges(
     Args:
         read: iterates over the trajectories; called once per judge.
         labels: success or failure by trajectory id.
-        names: of `NAMES` and `further`.
+        names: of judges (`judge_named`), or `vote`.
         tables: files of earlier verdicts, by the name that each gets in the result.
         state: the folder of the files that count what models cost.
         group_of: the group of a trajectory, such as its benchmark; None for no groups.
-        further: protocols beside those of `NAMES`, by name.
+        further: protocols beside those that are found by name.
 
     Raises:
         CannotCompare: a judge is unknown, a table has the name of a judge, cannot be read or contradicts itself, or no
@@ -143,11 +142,9 @@ def _require_available(
     names: Sequence[str], tables: Mapping[str, Path], params: Params, further: Mapping[str, JudgeProtocol]
 ) -> None:
     for name in names:
-        if name not in (*NAMES, *further):
-            raise CannotCompare(f"no judge {name!r}: one of {', '.join(NAMES)} or mlflow:NAME")
         if name != "vote":
             require_judge(name, params.judge, further)
-    if taken := [name for name in tables if name in (*NAMES, *further)]:
+    if taken := [name for name in tables if name in (*judge_names(), "vote", *further)]:
         raise CannotCompare(f"--verdicts {taken[0]}=…: {taken[0]} is the name of a judge; give the table another name")
     voters = len({*names, *tables} - {*_NO_VOTERS, "vote"})
     if "vote" in names and (voters < MIN_VOTERS or voters % 2 == 0):

@@ -49,11 +49,11 @@ class RunOptions:
     """How records are judged.
 
     Attributes:
-        judge: one of `judges.JUDGES` or of `further`.
+        judge: the name of a judge (`judges.judge_named`), or one of `further`.
         out: the folder of the result.
         allow_missing: judge by the screenshots that are there, where some are missing.
         on_progress: gets the number of verdicts so far.
-        further: protocols beside those of `judges.JUDGES`, by name.
+        further: protocols beside those that are found by name.
     """
 
     judge: str

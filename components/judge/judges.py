@@ -19,15 +19,16 @@ from components.endpoint import BudgetSpent
 from components.judge.assisted import assisted_verdict
 from components.judge.clients import JudgeClients
 from components.judge.model_judge import ModelJudge, settled_verdict
-from components.judge.protocols import PROTOCOLS, JudgeProtocol
+from components.judge.protocols import JudgeProtocol, judge_protocol, judge_protocol_names
 from components.judge.rules import RuleError, rules_verdict
 from components.judge.verified.client import VerifiedError
 from components.params import JudgeParams, Params
+from components.plugins import UnknownKindError
 from components.records import ErrorCause, Outcome, Trajectory, Verdict
 from components.store import digest
 
 DISTILLED = Path("models/judge/distilled")
-JUDGES = ("rules", "functional", "distilled", *PROTOCOLS)
+WITHOUT_PROTOCOL = ("rules", "functional", "distilled")
 BATCH = 32
 """Trajectories that the distilled judge reads at once."""
 FUNCTIONAL = 0.5
@@ -70,7 +71,7 @@ def judge_named(
 
     Args:
         clients: of the endpoints of `judge.model`.
-        further: protocols beside those of `PROTOCOLS`, by name.
+        further: protocols beside those that are found by name (`judge_protocol`).
 
     Raises:
         UnavailableJudge: there is none, or the recipe or the disk lacks what it needs.
@@ -91,17 +92,27 @@ def judge_named(
     return _Protocol(ModelJudge(model.model_copy(update={"protocol": name}), clients))
 
 
+def judge_names() -> list[str]:
+    """All judges that need no dotted path and are not registered with MLflow."""
+    return [*WITHOUT_PROTOCOL, *judge_protocol_names()]
+
+
 def require_judge(name: str, params: JudgeParams, further: Collection[str] = ()) -> None:
     """Refuse a judge that cannot be asked.
 
     Raises:
         UnavailableJudge: as `judge_named`.
     """
-    if name not in (*JUDGES, *further):
-        raise UnavailableJudge(f"no judge {name!r}: one of {', '.join(JUDGES)} or mlflow:NAME")
+    if name not in (*WITHOUT_PROTOCOL, *further):
+        try:
+            judge_protocol(name)
+        except UnknownKindError as error:
+            raise UnavailableJudge(
+                f"no judge {name!r}: one of {', '.join(judge_names())} or mlflow:NAME ({error})"
+            ) from error
     if name == "distilled" and not DISTILLED.exists():
         raise UnavailableJudge(f"{DISTILLED} does not exist: `dvc repro distill_judge` makes it")
-    if name in (*PROTOCOLS, *further) and params.model is None:
+    if name not in WITHOUT_PROTOCOL and params.model is None:
         raise UnavailableJudge(
             f"{name} asks a model: name it in judge.model.endpoint of the recipe or give `judge run` --url and --model"
         )

@@ -22,7 +22,6 @@ from components.params.data import (
 from components.params.file_header import State, read_written
 from components.params.harness import (
     ELEMENT_LISTS,
-    ELEMENT_PROTOCOLS,
     OPENWEBRL_KEYS,
     AgentParams,
     BrowserParams,
@@ -88,7 +87,6 @@ from components.params.worlds import WorldSections
 __all__ = [
     "DEFAULT_PATH",
     "ELEMENT_LISTS",
-    "ELEMENT_PROTOCOLS",
     "ENGINE_WITHOUT_EFFECT",
     "OPENWEBRL_KEYS",
     "TOLERANCES",

@@ -5,21 +5,21 @@ from __future__ import annotations
 import ipaddress
 import re
 import unicodedata
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, PositiveInt
 
+from components import plugins
 from components.params.dependence import NotWith, OnlyWith
+from components.params.kind_name import KindName
 from components.params.section import NoEffect, Section, Workers
 
 TextKind = Literal["none", "elements", "elements_with_owners", "axtree", "html"]
 """`elements` lists the interactive elements with coordinates; `elements_with_owners` also says what a control belongs
 to where others on the page have its role and name; `axtree` and `html` show the accessible page with ids."""
 ELEMENT_LISTS: frozenset[TextKind] = frozenset({"elements", "elements_with_owners"})
-ProtocolName = Literal["openwebrl", "webgym", "webagent_r1", "webagent_r1_bare", "browseragent"]
-ELEMENT_PROTOCOLS = frozenset({"webagent_r1", "webagent_r1_bare", "browseragent"})
-"""Protocols whose actions name elements by id. They need `axtree` or `html`, and show no screenshots."""
+ProtocolName = Annotated[str, KindName("protocols")]
 
 
 class ObservationParams(Section):
@@ -66,8 +66,9 @@ class AgentParams(Section):
 
     @property
     def shows_screenshots(self) -> bool:
-        """Whether prompts have screenshots."""
-        return self.protocol not in ELEMENT_PROTOCOLS
+        """Whether prompts have screenshots: not if the protocol's calls name elements by id."""
+        kind: Any = plugins.find("protocols", self.protocol)
+        return not kind.element_ids
 
 
 def host_pattern(text: str) -> str:

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import yaml
 from pydantic.fields import FieldInfo
 
-from components.params.choice import choice_of, section_of_kind, sections_of
+from components.params.choice import choice_of, section_of_kind, sections_in
 from components.params.dependence import lost_keys
 from components.params.old_keys import moved
 from components.params.recipe_file import RecipeError, RecipeLoader, syntax_problem
@@ -176,7 +176,7 @@ def _same_section(field: FieldInfo | None, old: Any, new: Any) -> type[Section] 
         return None
     choice = choice_of(field)
     if choice is None:
-        return next(iter(sections_of(field.annotation)), None)
+        return next(iter(sections_in(field)), None)
     kind = choice.kind_of(old)
     return section_of_kind(field, choice, kind) if new.get(choice.key, kind) == kind else None
 

@@ -8,13 +8,12 @@ from pydantic import Field, model_validator
 
 from components.params.data import EndpointParams
 from components.params.dependence import NotWith, OnlyWith
+from components.params.kind_name import KindName
 from components.params.learning import VLLMParams
 from components.params.optim import OptimParams
 from components.params.section import Attempts, NoEffect, Section
 
-JudgeProtocolName = Literal[
-    "openwebrl", "webvoyager", "webvoyager_hinted", "agenttrek", "webjudge", "deepshop", "webgym_rubric", "universal"
-]
+JudgeProtocolName = Annotated[str, KindName("judge_protocols")]
 
 
 class ModelJudgeParams(Section):

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 from pydantic_core import to_jsonable_python
 
-from components.params.choice import sections_of
+from components.params.choice import sections_in
 from components.params.dependence import ignored
 from components.params.file_header import with_header
 from components.params.inheritance import Change, Layer, changes, read_chain, resolve
@@ -103,7 +103,7 @@ def _defaults(section: type[Section]) -> dict[str, Any]:
         if not field.is_required():
             value = field.get_default(call_default_factory=True)
             values[name] = to_jsonable_python(value)
-        elif sections := sections_of(field.annotation):
+        elif sections := sections_in(field):
             values[name] = _defaults(sections[0])
     return values
 

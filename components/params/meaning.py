@@ -18,6 +18,8 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from components import plugins
+from components.params.choice import choice_of
+from components.params.kind_name import KindName
 from components.params.recipe_file import RecipeError
 
 _LIMITS = {"gt": ">", "ge": "≥", "lt": "<", "le": "≤", "min_length": "length ≥", "max_length": "length ≤"}
@@ -57,6 +59,12 @@ def models_in(annotation: object) -> Iterator[type[BaseModel]]:
         return
     for part in typing.get_args(annotation):
         yield from models_in(part)
+
+
+def models_of(field: FieldInfo) -> list[type[BaseModel]]:
+    """The pydantic models with fields inside a field's type; of a section in several kinds, all of them."""
+    choice = choice_of(field)
+    return [*models_in(field.annotation)] if choice is None else [*choice.kinds(field.annotation)]
 
 
 def kind_of(section: type[BaseModel]) -> str:
@@ -108,6 +116,8 @@ def limited_type(field: FieldInfo) -> str:
             value = getattr(item, name, None)
             if value is not None:
                 limits.append(f"{sign} {value:g}")
+        if isinstance(item, KindName):
+            limits += [f"one of {', '.join(f'`{name}`' for name in item.names)}, or a dotted path"]
     return plain_type(field.annotation) + (f", {', '.join(limits)}" if limits else "")
 
 
@@ -117,7 +127,7 @@ def meaning_of(name: str, field: FieldInfo, documents: Mapping[str, str]) -> str
     Args:
         documents: the docstrings of its model's attributes.
     """
-    sections = list(models_in(field.annotation))
+    sections = models_of(field)
     of_section = (inspect.getdoc(sections[0]) or "").partition("\n")[0] if sections else ""
     meaning = documents.get(name) or field.description or of_section
     return f"{meaning} Changes no result." if _has_no_effect(field) else meaning
@@ -160,7 +170,7 @@ def find_key(key: str) -> list[Key]:
         fields = [field for _, field in _fields(holders, part)]
         if not fields:
             raise _no_key(key, part, ".".join(above[:depth]), holders)
-        holders = [section for field in fields for section in models_in(field.annotation)]
+        holders = [section for field in fields for section in models_of(field)]
         if not holders:
             raise RecipeError(f"{key}: {'.'.join(above[: depth + 1])} is no section and has no keys")
     keys = [
@@ -196,7 +206,7 @@ def _world(model: type[BaseModel]) -> Key:
 
 def _key(holder: type[BaseModel], field: FieldInfo, kind: str) -> Key:
     name = next(name for name, other in holder.model_fields.items() if other is field)
-    sections = list(models_in(field.annotation))
+    sections = models_of(field)
     meaning = meaning_of(name, field, attribute_docstrings(holder))
     if not sections:
         return Key(kind, limited_type(field).replace("`", ""), shown_default(field).replace("`", ""), meaning, {})

@@ -16,7 +16,6 @@ from components.params.data import (
     TaskParams,
 )
 from components.params.harness import (
-    ELEMENT_PROTOCOLS,
     AgentParams,
     BrowserParams,
     ObservationParams,
@@ -101,7 +100,7 @@ class Params(Section):
     @model_validator(mode="after")
     def _elements_named(self) -> Params:
         protocol, text = self.agent.protocol, self.observation.text
-        if protocol in ELEMENT_PROTOCOLS and text not in ("axtree", "html"):
+        if not self.agent.shows_screenshots and text not in ("axtree", "html"):
             raise ValueError(
                 f"agent.protocol = {protocol} acts on element ids: observation.text must be axtree or html, not {text}"
             )

@@ -9,7 +9,7 @@ import yaml
 from pydantic import BaseModel
 from pydantic_core import ErrorDetails
 
-from components.params.choice import choice_of, section_of_kind, sections_of
+from components.params.choice import choice_of, section_of_kind, sections_in, sections_of
 from components.params.section import Section
 
 MAX_DEPTH = 64
@@ -118,7 +118,7 @@ def place(model: type[Section], location: tuple[str | int, ...]) -> Place:
             tag = rest.pop(0)
             section, kind = section_of_kind(field, choice, tag), f" where {choice.key} = {tag}"
         else:
-            inside = sections_of(field.annotation) or _sections_inside(field.annotation)
+            inside = sections_in(field) or _sections_inside(field.annotation)
             section, kind = (inside[0] if inside and choice is None else None), ""
     return Place(tuple(keys), section, kind)
 

@@ -184,10 +184,11 @@ class RLParams(Section):
     @model_validator(mode="after")
     def _kl_of_whole_distributions(self) -> RLParams:
         if self.top_p < 1 and self.objective.needs_reference:
+            otherwise = ", or rl.objective.kl to 0" if "kl" in type(self.objective).model_fields else ""
             raise ValueError(
-                "the KL of rl.objective.kl needs attempts from the whole distribution, and rl.top_p = "
-                f"{self.top_p} leaves tokens out, which differ between the two policies: set rl.top_p to 1, or "
-                "rl.objective.kl to 0"
+                f"rl.objective.name = {self.objective.name} compares the policy with a reference policy, which needs "
+                f"attempts from the whole distribution, and rl.top_p = {self.top_p} leaves tokens out, which differ "
+                f"between the two policies: set rl.top_p to 1{otherwise}"
             )
         return self
 

@@ -99,10 +99,10 @@ def update_time(setting: Setting, rolled: IterationRollouts, stage: str) -> Time
     samples = _turns(trained, shape, rolled.turns, params.rl.micro_batch_tokens, packed)
     speeds = setting.training(setting.policy)
     scorings = 1 + float(objective.needs_reference)
-    seconds = objective.epochs * speeds.training_s(stage, samples.tokens, samples.length)
+    seconds = objective.passes * speeds.training_s(stage, samples.tokens, samples.length)
     seconds += scorings * speeds.scoring_s(stage, samples.tokens, samples.length)
-    seconds += speeds.tower_s(stage, samples.images, _patches(params, setting.policy), objective.epochs)
-    return _timed(seconds, (objective.epochs + scorings) * samples.tokens, params)
+    seconds += speeds.tower_s(stage, samples.images, _patches(params, setting.policy), objective.passes)
+    return _timed(seconds, (objective.passes + scorings) * samples.tokens, params)
 
 
 def trained_turns(setting: Setting, rolled: IterationRollouts, stage: str) -> float:

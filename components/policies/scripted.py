@@ -23,7 +23,6 @@ from components.agent import Completion, EpisodeSpec, Prompt, Request
 from components.agent.containment import contained
 from components.agent.protocols import protocol
 from components.browser import Environment, Placed, parse_elements
-from components.params import ELEMENT_PROTOCOLS, ProtocolName
 from components.records import ToolCall
 from components.worlds import ElementTeacher, NotSupportedError, PointTeacher, Teacher, TeacherTurn, Worlds
 
@@ -32,7 +31,7 @@ GIVE_UP = ToolCall(name="done", arguments={"answer": "N/A"})
 
 
 def scripted_policy(
-    worlds: Worlds, noise: float = 0.0, speaks: ProtocolName = "openwebrl"
+    worlds: Worlds, noise: float = 0.0, speaks: str = "openwebrl"
 ) -> Callable[[EpisodeSpec, Environment], ScriptedTeacher]:
     """The policy of each episode: the scripted teacher of its task's world.
 
@@ -59,9 +58,9 @@ class ScriptedTeacher:
 
     version = "scripted"
 
-    def __init__(self, session: Environment, make: Callable[[], Teacher], speaks: ProtocolName = "openwebrl") -> None:
+    def __init__(self, session: Environment, make: Callable[[], Teacher], speaks: str = "openwebrl") -> None:
         self._protocol = protocol(speaks)
-        self._by_element = speaks in ELEMENT_PROTOCOLS
+        self._by_element = self._protocol.element_ids
         self._session = session
         self._make = make
         self._teacher: Teacher | None = None

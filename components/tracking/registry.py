@@ -72,7 +72,7 @@ def model_digest(path: Path) -> str:
 def interface_tags(name: str, params: Params) -> dict[str, str]:
     """What a version records of the model's input and answer format; models in which it differs cannot be compared."""
     agent = params.agent
-    parts = [params.observation, agent.protocol, agent.prompt, str(params.browser.viewport)]
+    parts = (params.observation, agent.protocol, agent.prompt, str(params.browser.viewport))
     if name == JUDGE:  # the judge's prompt has the whole episode, whatever the policy saw of it
         return {INTERFACE: store.digest(*parts, str(params.judge.distill.screenshots))[:16]}
     context = {key: getattr(agent, key) for key in OPENWEBRL_KEYS}

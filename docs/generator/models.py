@@ -9,7 +9,7 @@ import typing
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from components.params.meaning import attribute_docstrings, kind_of, limited_type, meaning_of, models_in, shown_default
+from components.params.meaning import attribute_docstrings, kind_of, limited_type, meaning_of, models_of, shown_default
 from docs.generator.text import cell_of
 
 
@@ -35,7 +35,7 @@ def table(model: type[BaseModel], path: str, paths: dict[type[BaseModel], str] |
     documents = attribute_docstrings(model)
     for name, field in model.model_fields.items():
         key = field.alias or name
-        sections = list(models_in(field.annotation))
+        sections = models_of(field)
         meaning = meaning_of(name, field, documents)
         full = f"{path}.{key}" if path else key
         label = f"`{key}`" if paths is None or sections else f'<code id="{anchor(full)}">{key}</code>'

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import BaseModel
 
-from components.params.meaning import kind_of, models_in
+from components.params.meaning import kind_of, models_of
 from docs.generator.models import anchor, paragraph, table
 
 
@@ -40,7 +40,7 @@ def placed(roots: list[tuple[str, type[BaseModel]]]) -> dict[type[BaseModel], st
         todo = [
             (section_path(f"{path}.{field.alias or name}" if path else field.alias or name, section, sections), section)
             for name, field in model.model_fields.items()
-            for sections in [list(models_in(field.annotation))]
+            for sections in [models_of(field)]
             for section in sections
         ] + todo
     return paths

@@ -10,7 +10,7 @@ import pytest
 
 from components.agent import EpisodeSettings, EpisodeSpec, Renderer, Request
 from components.agent.loop import run_episode
-from components.agent.protocols import PROTOCOLS
+from components.agent.protocols import protocol
 from components.browser import EnvError, StepResult
 from components.records import Observation, Probe, Reading, Task, Termination, ToolCall, Trajectory
 from tests.agent.test_billing import Answers, Page
@@ -109,8 +109,8 @@ def test_a_bug_in_reading_for_the_rule_leaves_no_ending():
 
 
 def test_a_bug_in_parsing_is_contained(monkeypatch):
-    spoken = recipe().agent.protocol
-    monkeypatch.setitem(PROTOCOLS, spoken, replace(PROTOCOLS[spoken], parse=lambda text: [][0]))
+    spoken = protocol(recipe().agent.protocol)
+    monkeypatch.setattr("components.agent.loop.protocol", lambda _: replace(spoken, parse=lambda text: [][0]))
     trajectory = episode(Page())
     assert trajectory.diagnostics["error"].startswith("parsing the response: IndexError")
 

@@ -8,14 +8,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from components import plugins
 from components.agent import Renderer
-from components.agent.protocols import PROTOCOLS, protocol
+from components.agent.protocols import protocol
 from components.agent.protocols.browseragent import COMMANDS
 from components.agent.rendering import Response, Text
 from components.browser import ALL_TOOLS, check_call
-from components.params import AgentParams, ObservationParams, ProtocolName
+from components.params import AgentParams, ObservationParams
 from components.records import Image, ToolCall, Turn
 from tests.vlm import TASK, observation
+
+PROTOCOLS = plugins.builtin("protocols")
 
 PAGE = '[4] textbox "Search"\n[5] button "Go"'
 SPOKEN = {
@@ -99,7 +102,7 @@ def turns(name: str) -> list[Turn]:
     ]
 
 
-def rendered(name: ProtocolName, kind: str = "compact", think_prefix: bool = False) -> str:
+def rendered(name: str, kind: str = "compact", think_prefix: bool = False) -> str:
     agent = AgentParams(protocol=name, prompt=kind, max_response_tokens=12, max_context_tokens=2048)
     renderer = Renderer(agent, ObservationParams(text="axtree"), think_prefix)
     shown = {Text: lambda s: s.text, Image: lambda s: "<image>", Response: lambda s: f"<{s.token_ids[0]}>"}

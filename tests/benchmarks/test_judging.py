@@ -5,21 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
-from typing import get_args
 
 import pytest
+from pydantic import ValidationError
 
+from components import plugins
 from components.benchmarks import judging
 from components.benchmarks.judging import judge, require_judge, require_judge_keys
-from components.benchmarks.spec import BenchmarkError, JudgeName, load_benchmark
+from components.benchmarks.spec import Benchmark, BenchmarkError, load_benchmark
 from components.endpoint import EndpointError
 from components.judge.clients import ledger_of
-from components.judge.protocols import PROTOCOLS
 from components.params import Params
 from components.records import Outcome, Termination, Trajectory
 from components.store import read_json
 from tests.endpoint_server import Server, text_of
 from tests.samples import a_task, a_trajectory, recipe
+
+PROTOCOLS = plugins.builtin("judge_protocols")
 
 
 @pytest.fixture
@@ -100,8 +102,15 @@ def test_the_keys_of_the_judges_are_needed_before_the_first_episode(servers, mon
 
 @pytest.mark.parametrize("name", [*PROTOCOLS, "rules", "vote"])
 def test_a_benchmark_may_use_every_protocol(servers, name):
-    assert name in get_args(JudgeName)
-    require_judge(load_benchmark("nq").model_copy(update={"judge": name}), with_models(*servers))
+    benchmark = Benchmark.model_validate(load_benchmark("nq").model_dump() | {"judge": name})
+    require_judge(benchmark, with_models(*servers))
+
+
+def test_a_benchmark_with_an_unknown_judge_is_refused():
+    with pytest.raises(
+        ValidationError, match=r"judge_protocols has no 'webjugde'.*did you mean webjudge.*rules and vote"
+    ):
+        Benchmark.model_validate(load_benchmark("nq").model_dump() | {"judge": "webjugde"})
 
 
 def test_one_of_two_golden_answers_is_enough_for_the_vote(servers, tmp_path):

@@ -5,18 +5,14 @@ from __future__ import annotations
 import ast
 import json
 import re
-import subprocess
-import sys
 import textwrap
 from collections import Counter
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
 
 import pytest
 import yaml
-
-from components.params import OnlineParams
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
@@ -30,6 +26,7 @@ CODE = re.compile(r"`([^`\n]+)`")
 TO_BE_WRITTEN = {
     "components/agent/protocols/current_page.py",
     "components/judge/protocols/last_screenshot.py",
+    "components/params/objectives/mean_baseline.py",
     "components/training/objectives/mean_baseline.py",
 }
 """Files that the how-to pages tell the reader to make."""
@@ -157,12 +154,12 @@ def test_every_key_of_a_recipe_says_what_it_means():
 
 
 def _collect(model, path: str, found: set[str]) -> None:
-    from components.params.meaning import models_in
+    from components.params.meaning import models_of
 
     for name, field in model.model_fields.items():
         full = f"{path}.{field.alias or name}".lstrip(".")
         found.add(full)
-        for section in models_in(field.annotation):
+        for section in models_of(field):
             _collect(section, full, found)
 
 
@@ -210,80 +207,32 @@ def statements(code: str) -> Counter[str]:
     return counted
 
 
+def differences(shown: Sequence[str], package: Sequence[Path]) -> list[str]:
+    """Statements that the blocks of a page have and the files of a package lack, or the other way round."""
+    on_page = sum(map(statements, shown), Counter[str]())
+    written = sum((statements(path.read_text()) for path in package), Counter[str]())
+    return sorted(((on_page - written) + (written - on_page)).elements())
+
+
 def test_the_page_on_worlds_shows_its_package_whole_and_as_it_is():
-    package = ROOT / "tests/third_party_world/waymark_shelf"
-    blocks_of_package = [code for code in blocks("how-to/add-a-world.md", "python") if "def requirements" not in code]
-    shown = sum(map(statements, blocks_of_package), Counter[str]())
-    written = sum((statements(path.read_text()) for path in package.glob("*.py")), Counter[str]())
-    assert sorted((shown - written).elements()) == []
-    assert sorted((written - shown).elements()) == []
+    shown = [code for code in blocks("how-to/add-a-world.md", "python") if "def requirements" not in code]
+    assert differences(shown, [*(ROOT / "tests/third_party_world/waymark_shelf").glob("*.py")]) == []
 
 
-def test_the_example_protocol_reads_what_it_writes():
-    from components.params import AgentParams
-    from components.records import ToolCall
-
-    protocol = module("how-to/add-a-protocol.md")["CURRENT_PAGE"]
-    call = ToolCall(name="click", arguments={"x": 1, "y": 2})
-    parsed = protocol.parse(protocol.write("look", [call]))
-    assert [(one.name, one.error) for one in parsed.calls] == [("click", None)]
-    agent = AgentParams(prompt="full", max_response_tokens=10, max_context_tokens=100)
-    assert "click" in protocol.system(agent)
-
-
-USE_OBJECTIVE = """
-from components.records import Reward
-from components.rollout import Group
-from tests.samples import a_task, a_trajectory
-
-rewards = [(1.0, False), (0.0, False), (0.0, True)]
-trajectories = [a_trajectory(turns=2, attempt=number) for number in range(3)]
-ids = [trajectory.trajectory_id for trajectory in trajectories]
-scores = [
-    Reward(trajectory_id=one, value=value, masked=masked, format_ok=True)
-    for one, (value, masked) in zip(ids, rewards, strict=True)
-]
-credits = MeanBaseline().credits(Group(a_task(), trajectories, scores))
-print([[credit and credit.advantage for credit in turns] for turns in credits])
-"""
-
-
-@pytest.mark.slow
-def test_the_example_objective_subtracts_the_mean_of_scored_members():
-    """In a process of its own: the example registers itself as an objective."""
-    code, _ = blocks("how-to/add-an-objective.md", "python")
-    command = [sys.executable, "-c", code + USE_OBJECTIVE]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=240, check=False)
-    assert (done.stdout.strip(), done.returncode) == ("[[0.5, 0.5], [-0.5, -0.5], [None, None]]", 0), done.stderr
-
-
-def test_the_example_objective_has_parameters_that_plan_can_read():
-    _, section = blocks("how-to/add-an-objective.md", "python")
-    scope: dict[str, Any] = {"Literal": Literal, "OnlineParams": OnlineParams}
-    exec(compile(section, "add-an-objective.md", "exec", dont_inherit=True), scope)
-    params = scope["MeanBaselineParams"]()
-    assert (params.name, params.epochs, params.max_logprob_gap) == ("mean_baseline", 1, None)
-
-
-def test_the_example_judge_reads_the_verdict():
-    import asyncio
-
-    from components.endpoint import Answer
-    from components.records import Outcome
-    from tests.samples import a_trajectory
-
-    async def ask(messages, response_format=None):
-        return Answer(
-            text="It is so.\nVerdict: NOT SUCCESS",
-            finish_reason="stop",
-            prompt_tokens=9,
-            completion_tokens=9,
-            usd=0.0,
-            latency_s=0.1,
-        )
-
-    ruling = asyncio.run(module("how-to/add-a-judge.md")["LAST_SCREENSHOT"].judge(a_trajectory(), ask))
-    assert ruling.outcome is Outcome.FAILURE
+@pytest.mark.parametrize(
+    ("page", "modules"),
+    [
+        ("add-a-protocol", ["current_page"]),
+        ("add-an-objective", ["parameters", "mean_baseline"]),
+        ("add-a-judge", ["last_screenshot"]),
+    ],
+)
+def test_a_page_on_a_kind_shows_its_modules_as_they_are(page, modules):
+    package = ROOT / "tests/third_party_kinds"
+    shown = [code for code in blocks(f"how-to/{page}.md", "python") if "import mlflow" not in code]
+    assert differences(shown, [package / f"waymark_baselines/{name}.py" for name in modules]) == []
+    (entry,) = (code for code in blocks(f"how-to/{page}.md", "toml") if "entry-points" in code)
+    assert entry.strip() in (package / "pyproject.toml").read_text()
 
 
 def test_the_example_benchmark_has_the_keys_of_a_benchmark():

@@ -12,6 +12,7 @@ import pytest
 import yaml
 from PIL import Image as PILImage
 
+from components import plugins
 from components.cli.main import main
 from components.endpoint import Answer, BudgetSpent, Message
 from components.judge.attack import strategies
@@ -26,7 +27,7 @@ from components.judge.attack_judge import (
     truth_by_rules,
 )
 from components.judge.judges import NamedJudge, OnVerdict
-from components.judge.protocols import PROTOCOLS, judge_protocol
+from components.judge.protocols import judge_protocol
 from components.judge.protocols.webjudge import POINTS
 from components.judge.rules import rule_of
 from components.records import Image, Outcome, StateCheck, Termination, Trajectory, Verdict
@@ -34,6 +35,8 @@ from components.store import write_table
 from tests.endpoint_server import Server, text_of
 from tests.judge.test_attack import replies
 from tests.samples import VERIFIED, a_task, a_trajectory, png, shipped
+
+PROTOCOLS = plugins.builtin("judge_protocols")
 
 
 def failed(count: int = 4) -> list[Trajectory]:

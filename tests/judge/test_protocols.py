@@ -5,20 +5,21 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import get_args
 
 import pytest
 
+from components import plugins
 from components.endpoint import Answer, Message
-from components.judge.protocols import PROTOCOLS, Ruling, is_blocked, judge_protocol
+from components.judge.protocols import Ruling, is_blocked, judge_protocol
 from components.judge.protocols.reference import SYSTEM as REFERENCE
 from components.judge.protocols.reference import references_of
 from components.judge.protocols.webgym_rubric import FACT, KEYPAGE, SUPPORT, facts
 from components.judge.protocols.webjudge import POINTS, SCORE, VERDICT
-from components.params import JudgeProtocolName
 from components.records import FactGroup, Outcome, Trajectory
 from tests.endpoint_server import images_of, text_of
 from tests.samples import a_task
+
+PROTOCOLS = plugins.builtin("judge_protocols")
 
 S, F, U = Outcome.SUCCESS, Outcome.FAILURE, Outcome.UNPARSED
 Episode = Callable[..., Trajectory]
@@ -177,7 +178,7 @@ def test_webjudge_shows_fifty_pages_at_most_and_those_are_the_last(episode: Epis
             return answer.model_copy(update={"text": f"page {next(pages)}\nScore: 4"})
         return answer
 
-    asyncio.run(PROTOCOLS["webjudge"].judge(episode(*[["click"]] * 60), numbered))
+    asyncio.run(judge_protocol("webjudge").judge(episode(*[["click"]] * 60), numbered))
     (verdict,) = model.to(VERDICT)
     assert images_of(verdict) == 50
     assert "1. page 11\n" in text_of(verdict)
@@ -299,17 +300,16 @@ def test_whether_a_page_is_a_block_is_read_from_the_last_page(episode: Episode) 
     assert asyncio.run(is_blocked(empty, Model({}))).outcome is U
 
 
-def test_a_recipe_may_name_every_protocol_that_there_is() -> None:
-    assert [*PROTOCOLS] == [*get_args(JudgeProtocolName)]
-    assert {name: judge_protocol(name, 3).prompts for name in PROTOCOLS} == {
-        name: protocol.prompts for name, protocol in PROTOCOLS.items()
-    }
+def test_a_protocol_has_its_published_number_of_screenshots_unless_told() -> None:
+    for name in PROTOCOLS:
+        assert judge_protocol(name).prompts == judge_protocol(name, 3).prompts
+    assert judge_protocol("openwebrl", 1).prompts != judge_protocol("openwebrl").prompts
 
 
 def test_no_prompt_contains_a_readable_verdict() -> None:
     from components.judge.verdicts import STATUS, VERDICT, parse_verdict
 
-    prompts = [prompt for protocol in PROTOCOLS.values() for prompt in protocol.prompts]
+    prompts = [prompt for name in PROTOCOLS for prompt in judge_protocol(name).prompts]
     assert {
         parse_verdict(prompt[: -len(prompt.splitlines()[-1]) or None], form=form)[0]
         for prompt in prompts

@@ -8,7 +8,7 @@ from pathlib import Path
 import yaml
 
 from components.params import NoEffect, Params, Section, deciding, load
-from components.params.choice import sections_of
+from components.params.choice import sections_in
 from tests.samples import recipe
 
 ROOT = Path(__file__).parents[2]
@@ -31,7 +31,7 @@ def test_dvc_names_keys_that_exist_and_none_that_affects_no_result() -> None:
             value = value[part]
             field = section.model_fields[part]
             assert NoEffect not in field.metadata, key
-            section = (sections_of(field.annotation) or [section])[0]
+            section = (sections_in(field) or [section])[0]
 
 
 WITHOUT_STAGE = ("construction", "model.image_cache")

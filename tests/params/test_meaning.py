@@ -19,8 +19,8 @@ def test_a_key_has_type_default_meaning_and_its_value_in_the_recipe(capsys):
 
 
 def test_a_key_of_several_kinds_of_section_has_an_entry_for_each():
-    assert [key.section for key in find_key("rl.objective.clip_high")] == ["mm_grpo", "m_grpo"]
-    assert [key.default for key in find_key("rl.objective.clip_high")] == ["0.28", "0.2"]
+    assert [key.section for key in find_key("rl.objective.clip_high")] == ["m_grpo", "mm_grpo"]
+    assert [key.default for key in find_key("rl.objective.clip_high")] == ["0.2", "0.28"]
 
 
 def test_a_section_names_its_keys(capsys):

@@ -15,7 +15,7 @@ from components.params import (
     deciding,
     parse,
 )
-from components.params.choice import choice_of, sections_of
+from components.params.choice import choice_of, sections_in
 from components.params.old_keys import RENAMED
 from tests.samples import raw_recipe, recipe
 
@@ -77,7 +77,7 @@ BY_HAND = {"min_agreement": 0.8, "labels": {"file": "mine.csv"}}
             {"rl__objective": {"drop_repeats": True}},
             r"rl\.objective\.drop_repeats = True: unknown field where name = mm_grpo",
         ),
-        ({"rl__objective": {"name": "ppo"}}, r"rl\.objective\.name = 'ppo': must be one of 'mm_grpo', 'm_grpo'"),
+        ({"rl__objective": {"name": "ppo"}}, r"rl\.objective\.name = 'ppo': must be one of 'filtered_bc', 'm_grpo'"),
         ({"rl__objective": {"clip_low": 0}}, r"rl\.objective\.clip_low = 0: .*greater than 0"),
         ({"teacher__temperature": 1.0}, r"teacher\.temperature = 1\.0: unknown field where policy = scripted"),
         (
@@ -318,7 +318,7 @@ def field_exists(section: type[Section], path: list[str]) -> bool:
     first, *rest = path
     if first not in section.model_fields:
         return False
-    inside = sections_of(section.model_fields[first].annotation)
+    inside = sections_in(section.model_fields[first])
     return not rest or any(field_exists(part, rest) for part in inside)
 
 
@@ -375,7 +375,7 @@ def test_a_kind_is_told_by_a_literal_of_its_own() -> None:
         for field in section.model_fields.values():
             choice = choice_of(field)
             if choice is not None:
-                kinds = [part.model_fields[choice.key].default for part in sections_of(field.annotation)]
+                kinds = [part.model_fields[choice.key].default for part in sections_in(field)]
                 assert len(set(kinds)) == len(kinds) > 1
                 assert choice.default in kinds
 

@@ -12,7 +12,7 @@ from functools import partial
 import pytest
 
 from components.agent import EpisodeSettings, EpisodeSpec, Renderer, run_episode
-from components.agent.protocols import PROTOCOLS, protocol
+from components.agent.protocols import protocol
 from components.agent.protocols.webgym import sections
 from components.browser import BrowserPool, EnvError, HarnessError, Placed
 from components.judge import rules_verdict
@@ -166,7 +166,7 @@ def test_each_protocol_reads_what_it_writes(speaks, call):
 def test_a_call_that_a_protocol_cannot_express_is_refused(speaks):
     for calls in ([ToolCall(name="drag")], CALLS[:2]):
         with pytest.raises(ValueError, match=speaks.removesuffix("_bare")):
-            PROTOCOLS[speaks].write("", calls)
+            protocol(speaks).write("", calls)
 
 
 def test_a_point_names_its_innermost_element_and_an_element_its_middle():

@@ -3,20 +3,23 @@
 import math
 import pickle
 from dataclasses import replace
+from typing import ClassVar
 
 import pytest
 import torch
 
 from components.params import FilteredBCParams, MGRPOParams, MMGRPOParams, RFTParams
+from components.plugins import UnknownKindError
 from components.records import Image, Observation, Outcome, Reward, Tab, Task, Termination, Trajectory, Turn
 from components.rollout import Group, SampledGroups
 from components.tasks import mix
-from components.training.objectives import objective_class, objective_classes, objective_of
+from components.training.objectives import objective_classes, objective_of
 from components.training.objectives.filtered_bc import FilteredBC
 from components.training.objectives.judge import balanced_weights
 from components.training.objectives.m_grpo import MGRPO
 from components.training.objectives.mm_grpo import MMGRPO
 from components.training.objectives.policy_gradient import PolicyGradient
+from components.training.objectives.registry import class_of
 from components.training.objectives.rft import RFT, select
 from components.training.objectives.surrogate import TurnTokens, truncated
 from components.training.supervised import part_of_loss
@@ -70,19 +73,22 @@ def test_the_recipe_names_an_objective_with_its_parameters():
     assert capped == RFT(RFTParams(max_per_source={"nq": 4}), seed=7)
 
 
-def test_every_module_that_registers_a_class_adds_an_objective():
+def test_each_section_of_an_objective_has_its_class():
     assert list(objective_classes()) == ["filtered_bc", "m_grpo", "mm_grpo", "rft"]
     assert {name: kind.name for name, kind in objective_classes().items()} == {n: n for n in objective_classes()}
 
 
-def test_an_unknown_objective_is_refused_with_the_names_of_those_there_are():
-    params = recipe()
-    section = params.rl.objective.model_copy(update={"name": "grpo"})
-    params = params.model_copy(update={"rl": params.rl.model_copy(update={"objective": section})})
-    with pytest.raises(
-        ValueError, match=r"rl\.objective\.name = grpo is unknown: set it to one of filtered_bc, m_grpo"
-    ):
-        objective_class(params)
+def test_a_section_whose_class_is_missing_says_where_it_was_looked_for():
+    class Moved(MMGRPOParams):
+        objective_class: ClassVar[str] = "components.training.objectives.moved:KIND"
+
+    class Wrong(MMGRPOParams):
+        objective_class: ClassVar[str] = "components.params:MMGRPOParams"
+
+    with pytest.raises(UnknownKindError, match=r"^Moved: no objective at components\.training\.objectives\.moved:KIND"):
+        class_of(Moved)
+    with pytest.raises(UnknownKindError, match=r"^Wrong: components\.params:MMGRPOParams is .*, which is no Objective"):
+        class_of(Wrong)
 
 
 def test_an_objective_says_what_it_needs():

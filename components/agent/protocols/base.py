@@ -84,6 +84,9 @@ class Protocol:
     """Part of the feedback after an unparsable turn: what a response looks like."""
     write: Write
     """The inverse of `parse`, for teachers."""
+    element_ids: bool = False
+    """Whether calls name elements by id. Prompts then have no screenshots, and a recipe needs `observation.text` to be
+    `axtree` or `html`."""
     thinks: bool = True
     """Whether responses begin with `<think>`, which the chat template of a Thinking model opens itself."""
     rewrites_memory: bool = False

@@ -242,12 +242,13 @@ def _bare(value: str) -> str:
     return value[1:-1] if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'" else value
 
 
-BROWSERAGENT = Protocol(
+KIND = Protocol(
     name="browseragent",
     system=system,
     context=context,
     parse=parse,
     write=write,
     reminder="Write <think>…</think>, <conclusion>…</conclusion> and <action>one command</action>.",
+    element_ids=True,
     history=History(responses=False, line=12),  # its number, its command and a short conclusion
 )

@@ -99,7 +99,7 @@ def _argument(key: str, schema: dict[str, Any], required: bool) -> str:
     return f"{key}: {kind}" if required else f"{key}: {kind} = {schema.get('default')!r}"
 
 
-OPENWEBRL = Protocol(
+KIND = Protocol(
     name="openwebrl",
     system=system,
     context=context,

@@ -256,7 +256,8 @@ def system(agent: AgentParams, thinking: bool) -> str:
     return FULL.format(form=_THINKING if thinking else _BARE) + (EXTENDED if agent.prompt == "extended" else "")
 
 
-def _variant(name: str, thinking: bool) -> Protocol:
+def variant(name: str, thinking: bool) -> Protocol:
+    """The protocol with or without thinking."""
     return Protocol(
         name=name,
         system=partial(system, thinking=thinking),
@@ -267,9 +268,9 @@ def _variant(name: str, thinking: bool) -> Protocol:
         if thinking
         else "Write one function call.",
         thinks=thinking,
+        element_ids=True,
         history=History(line=20),  # the round, the placeholder and the tokens of two messages
     )
 
 
-WEBAGENT_R1 = _variant("webagent_r1", thinking=True)
-WEBAGENT_R1_BARE = _variant("webagent_r1_bare", thinking=False)
+KIND = variant("webagent_r1", thinking=True)

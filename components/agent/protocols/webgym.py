@@ -85,7 +85,7 @@ def system(agent: AgentParams) -> str:
     return COMPACT if agent.prompt == "compact" else FULL + describe_tools(extended=agent.prompt == "extended")
 
 
-WEBGYM = Protocol(
+KIND = Protocol(
     name="webgym",
     system=system,
     context=context,

@@ -48,4 +48,4 @@ def _step(turn: Turn) -> str:
     return f"Thought {turn.index + 1}: {thought or '(none)'}\nAction {turn.index + 1}: {'; '.join(calls(turn))}"
 
 
-AGENTTREK = JudgeProtocol(judge, (SYSTEM,))
+KIND = JudgeProtocol(judge, (SYSTEM,))

@@ -63,4 +63,4 @@ def parse(text: str, truncated: bool = False) -> Ruling:
     return Ruling(Outcome.UNPARSED, text.strip())
 
 
-DEEPSHOP = JudgeProtocol(judge, (SYSTEM,), ask_once(SCREENSHOTS))
+KIND = JudgeProtocol(judge, (SYSTEM,), ask_once(SCREENSHOTS))

@@ -23,3 +23,6 @@ def openwebrl(screenshots: int) -> JudgeProtocol:
         return Ruling(*parse_verdict(answer.text, cut(answer)))
 
     return JudgeProtocol(judge, (FULL, str(screenshots)), ask_once(screenshots))
+
+
+KIND = openwebrl(SCREENSHOTS)

@@ -103,4 +103,4 @@ def questions(pages: int) -> Questions:
     return Questions(pages - 1 + checks, pages - 1 + checks * min(MAX_PAGES, pages))
 
 
-WEBGYM_RUBRIC = JudgeProtocol(judge, (reference.SYSTEM, KEYPAGE, SUPPORT, FACT), questions)
+KIND = JudgeProtocol(judge, (reference.SYSTEM, KEYPAGE, SUPPORT, FACT), questions)

@@ -86,6 +86,4 @@ async def judge(trajectory: Trajectory, ask: Ask) -> Ruling:
     return Ruling(*parse_verdict(answer.text, cut(answer), STATUS))
 
 
-WEBJUDGE = JudgeProtocol(
-    judge, (POINTS, SCORE, VERDICT), lambda pages: Questions(pages + 2, pages + min(MAX_PAGES, pages))
-)
+KIND = JudgeProtocol(judge, (POINTS, SCORE, VERDICT), lambda pages: Questions(pages + 2, pages + min(MAX_PAGES, pages)))

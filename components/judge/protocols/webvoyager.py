@@ -4,16 +4,12 @@ Source: the published `evaluation/auto_eval.py` and its run script. Where answer
 other the screenshot counts. A claim that no screenshot shows is believed, so this judge does not detect invented
 answers. This implementation has its own wording and reads the verdict from the last line only; the published one
 accepts any text with SUCCESS and without NOT SUCCESS.
-
-`webvoyager_hinted` is not published: it is the same judge with the set's reference answer in its prompt, where a task
-has one. The published script never shows it.
 """
 
 from __future__ import annotations
 
 from components.judge.prompts import last_images
 from components.judge.protocols.base import ENDING, Ask, JudgeProtocol, Ruling, ask_once, cut, question
-from components.judge.rules import hint_of
 from components.judge.verdicts import parse_verdict
 from components.records import Trajectory
 
@@ -38,15 +34,11 @@ HINT = "Hint, for you alone: "
 
 async def judge(trajectory: Trajectory, ask: Ask) -> Ruling:
     """Ask once, with the answer and the last screenshots."""
-    return await _grade(trajectory, ask, None)
+    return await grade(trajectory, ask, None)
 
 
-async def judge_hinted(trajectory: Trajectory, ask: Ask) -> Ruling:
-    """As `judge`, with the published reference answer as a hint."""
-    return await _grade(trajectory, ask, hint_of(trajectory.task))
-
-
-async def _grade(trajectory: Trajectory, ask: Ask, hint: str | None) -> Ruling:
+async def grade(trajectory: Trajectory, ask: Ask, hint: str | None) -> Ruling:
+    """Ask once. The hint is for the judge alone."""
     images = last_images(trajectory, SCREENSHOTS)
     lines = [f"Task: {trajectory.task.intent}", f"Answer: {trajectory.answer or '(none)'}"]
     lines += [f"{HINT}{hint}"] if hint is not None else []
@@ -55,5 +47,4 @@ async def _grade(trajectory: Trajectory, ask: Ask, hint: str | None) -> Ruling:
     return Ruling(*parse_verdict(answer.text, cut(answer)))
 
 
-WEBVOYAGER = JudgeProtocol(judge, (SYSTEM,), ask_once(SCREENSHOTS))
-WEBVOYAGER_HINTED = JudgeProtocol(judge_hinted, (SYSTEM, HINT), ask_once(SCREENSHOTS))
+KIND = JudgeProtocol(judge, (SYSTEM,), ask_once(SCREENSHOTS))

@@ -2,8 +2,8 @@
 
 `mm_grpo` (OpenWebRL), `m_grpo` (WebAgent-R1), `filtered_bc` (WebGym) and `rft` (BrowserAgent) are objectives of RL, one
 of which `rl.objective.name` names; `interface.py` says what they implement, and `registry.py` finds them. To add one,
-add a module here with a registered class, and its section to `components/params/objectives.py`. `sft` and `judge` are
-objectives of supervised training (`supervised.py`).
+add a module here, whose `KIND` is the class, and one with its section to `components/params/objectives`. `sft` and
+`judge` are objectives of supervised training (`supervised.py`).
 """
 
 from components.training.objectives.interface import (
@@ -12,7 +12,7 @@ from components.training.objectives.interface import (
     UpdateContext,
     UpdateStats,
 )
-from components.training.objectives.registry import objective_class, objective_classes, objective_of, register
+from components.training.objectives.registry import objective_class, objective_classes, objective_of
 from components.training.objectives.supervised import SupervisedObjective, WeightedSample
 
 __all__ = [
@@ -25,5 +25,4 @@ __all__ = [
     "objective_class",
     "objective_classes",
     "objective_of",
-    "register",
 ]

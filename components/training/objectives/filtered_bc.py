@@ -23,11 +23,9 @@ from components.params import FilteredBCParams, Params
 from components.records import Trajectory
 from components.rollout import Group
 from components.training.objectives.policy_gradient import PolicyGradient
-from components.training.objectives.registry import register
 from components.training.objectives.surrogate import Credit, TokenStats, TurnTokens
 
 
-@register
 @dataclass(frozen=True)
 class FilteredBC(PolicyGradient):
     """The mean negative log-likelihood of the turns of successful trajectories."""
@@ -75,3 +73,6 @@ def repeated(trajectory: Trajectory) -> list[bool]:
     turns = trajectory.turns
     shots = [turn.observation.screenshot.sha256 for turn in turns]
     return [shots[index] == shots[index + 1] for index in range(len(turns) - 1)] + [False] * bool(turns)
+
+
+KIND = FilteredBC

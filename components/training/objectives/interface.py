@@ -1,8 +1,8 @@
 """The interface of the objectives of RL: what one needs, how it trains, and which figures it adds.
 
-An objective that `rl.objective.name` names is an `Objective` in a module of its own in this package, decorated
-with `register` (`registry.py`). Nothing outside the module names it: the learner asks the objective what it needs and
-lets it train. Most are a `policy_gradient.PolicyGradient`, which needs credits and a loss per turn only.
+An objective that `rl.objective.name` names is an `Objective` in a module of its own in this package, whose `KIND` it
+is, or in another distribution (`registry.py`). Nothing outside the module names it: the learner asks the objective what
+it needs and lets it train. Most are a `policy_gradient.PolicyGradient`, which needs credits and a loss per turn only.
 """
 
 from __future__ import annotations

@@ -21,10 +21,8 @@ from typing_extensions import override
 
 from components.params import MGRPOParams, Params
 from components.training.objectives.group_relative import GroupRelative
-from components.training.objectives.registry import register
 
 
-@register
 @dataclass(frozen=True)
 class MGRPO(GroupRelative):
     """The clipped surrogate with a KL to the reference; every trajectory weighs the same."""
@@ -42,3 +40,6 @@ class MGRPO(GroupRelative):
     @override
     def turn_weight(self, turns: int) -> float:
         return 1 / turns
+
+
+KIND = MGRPO

@@ -32,10 +32,8 @@ from typing_extensions import override
 from components.params import MMGRPOParams, Params
 from components.training.objectives.group_relative import GroupRelative
 from components.training.objectives.policy_gradient import Replay
-from components.training.objectives.registry import register
 
 
-@register
 @dataclass(frozen=True)
 class MMGRPO(GroupRelative):
     """The clipped surrogate with advantages within groups; every turn weighs the same."""
@@ -58,3 +56,6 @@ class MMGRPO(GroupRelative):
     @override
     def turn_weight(self, turns: int) -> float:
         return 1.0
+
+
+KIND = MMGRPO

@@ -126,7 +126,8 @@ def turn_samples(
     samples: list[TurnSample] = []
     episodes = itertools.count()
     for group, group_credits in zip(groups, objective.iteration_credits(groups), strict=True):
-        for trajectory, turn_credits, episode in zip(group.episodes, group_credits, episodes, strict=False):
+        for trajectory, turn_credits in zip(group.episodes, group_credits, strict=True):
+            episode = next(episodes)
             for turn, credit in zip(trajectory.turns, turn_credits, strict=True):
                 if credit is None:
                     continue

@@ -1,51 +1,47 @@
-"""Finds objectives by name: each module of this package that decorates a class with `register` adds one."""
+"""Finds the objective of a recipe: the class that belongs to the section `rl.objective`."""
 
 from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping
 from functools import cache
-from pathlib import Path
-from pkgutil import iter_modules
-from typing import TypeVar
 
-from components.params import Params
+from components import plugins
+from components.params import ObjectiveParams, Params
 from components.training.objectives.interface import Objective
 
-_CLASSES: dict[str, type[Objective]] = {}
-ObjectiveClass = TypeVar("ObjectiveClass", bound=type[Objective])
 
+@cache
+def class_of(section: type[ObjectiveParams]) -> type[Objective]:
+    """The class of the objective that a section is of.
 
-def register(objective: ObjectiveClass) -> ObjectiveClass:
-    """Class decorator: make the objective known by its `name`."""
-    _CLASSES[objective.name] = objective
-    return objective
+    Raises:
+        plugins.UnknownKindError: it cannot be imported, or is no `Objective`; the message says where it was looked for.
+    """
+    path = section.objective_class or f"{__package__}.{section.model_fields['name'].default}:{plugins.KIND}"
+    module, _, attribute = path.partition(":")
+    try:
+        kind = getattr(importlib.import_module(module), attribute)
+    except (ImportError, AttributeError) as error:
+        raise plugins.UnknownKindError(f"{section.__name__}: no objective at {path}: {error}") from error
+    if not (isinstance(kind, type) and issubclass(kind, Objective)):
+        raise plugins.UnknownKindError(f"{section.__name__}: {path} is {kind!r}, which is no Objective")
+    return kind
 
 
 @cache
 def objective_classes() -> Mapping[str, type[Objective]]:
     """All objectives of RL by name, in alphabetical order."""
-    for module in iter_modules([str(Path(__file__).parent)]):
-        importlib.import_module(f"{__package__}.{module.name}")
-    return dict(sorted(_CLASSES.items()))
+    sections = (plugins.find("objectives", name) for name in plugins.usable("objectives"))
+    kinds = [kind for kind in sections if isinstance(kind, type) and issubclass(kind, ObjectiveParams)]
+    return {kind.model_fields["name"].default: class_of(kind) for kind in kinds}
 
 
 def objective_class(params: Params) -> type[Objective]:
-    """The objective that `rl.objective.name` names.
-
-    Raises:
-        ValueError: no module of this package registers that name.
-    """
-    name = params.rl.objective.name
-    if name not in objective_classes():
-        raise ValueError(f"rl.objective.name = {name} is unknown: set it to one of {', '.join(objective_classes())}")
-    return objective_classes()[name]
+    """The objective that `rl.objective.name` names. Raises as `class_of`."""
+    return class_of(type(params.rl.objective))
 
 
 def objective_of(params: Params) -> Objective:
-    """The recipe's objective with its parameters.
-
-    Raises:
-        ValueError: no module of this package registers the name that `rl.objective.name` gives.
-    """
+    """The recipe's objective with its parameters. Raises as `class_of`."""
     return objective_class(params).from_params(params)

@@ -41,14 +41,12 @@ from components.training.objectives.interface import (
     UpdateContext,
     UpdateStats,
 )
-from components.training.objectives.registry import register
 from components.training.objectives.sft import demonstrations, shuffle_units
 from components.training.objectives.supervised import WeightedSample
 from components.training.supervised import train
 from components.training.update_clock import UpdateClock
 
 
-@register
 @dataclass(frozen=True)
 class RFT(Objective):
     """One right attempt of each mixed question, and a share of the demonstrations."""
@@ -170,3 +168,6 @@ def sampled_turns(
         [WeightedSample(policy_sample(trajectory, turn, renderer, encoder)) for turn in trajectory.turns]
         for trajectory in trajectories
     ]
+
+
+KIND = RFT

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any, ClassVar
 
-from components.params import ELEMENT_PROTOCOLS
 from components.params import Params as Recipe
 from components.records import Split, Task
 from components.worlds import PinnedTasks, World, WorldError, even_counts, unknown_names
@@ -53,7 +52,7 @@ class MiniWoB(World):
                 for name in params.train
                 if name in known and name not in PLANS
             ]
-        if recipe.agent.protocol in ELEMENT_PROTOCOLS:
+        if not recipe.agent.shows_screenshots:
             problems += [
                 f"{name} cannot be done with agent.protocol = {recipe.agent.protocol}: its targets have no id"
                 for name in [*params.train, *params.rl, *params.heldout]

@@ -15,6 +15,6 @@ A task costs one request for the rubric, one per distinct screenshot, one per cr
 The paper's prompts, models and weights are not used, and its figures do not apply to this protocol.
 """
 
-from components.judge.protocols.universal.verdict import UNIVERSAL
+from components.judge.protocols.universal.verdict import VERDICT
 
-__all__ = ["UNIVERSAL"]
+KIND = VERDICT

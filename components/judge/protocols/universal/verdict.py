@@ -136,4 +136,4 @@ def questions(pages: int) -> Questions:
     return Questions(pages + FACTS + 2, pages + shown)
 
 
-UNIVERSAL = JudgeProtocol(judge, (RUBRIC, EVIDENCE, CRITERION, OUTCOME), questions)
+VERDICT = JudgeProtocol(judge, (RUBRIC, EVIDENCE, CRITERION, OUTCOME), questions)

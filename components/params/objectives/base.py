@@ -1,17 +1,12 @@
-"""The parameters of each objective of RL, `rl.objective`. The objectives are in `components/training/objectives`.
-
-They are in this package and not with the objectives, because reading a recipe must not import torch.
-"""
+"""What every objective's section has, and what online objectives and policy gradients share."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeAlias, get_args
+from typing import Annotated, ClassVar, Literal, NamedTuple
 
 from pydantic import Field, model_validator
 from typing_extensions import override
 
-from components.params.choice import Choice
 from components.params.dependence import NotWith
 from components.params.section import NoEffect, Rounds, Section
 
@@ -39,6 +34,9 @@ class ObjectiveParams(Section):
     shuffle from the section `sft`, and not from `rl`."""
     trained_label: ClassVar[str] = "after RL"
     """The name of the trained policy in the table of `make demo`."""
+    objective_class: ClassVar[str] = ""
+    """The class of the objective, as `package.module:Class`. Empty: the attribute `KIND` of the module in
+    `components/training/objectives` that has the section's name."""
     name: str
 
     @property
@@ -56,6 +54,11 @@ class ObjectiveParams(Section):
         """d: after each iteration the reference becomes d times itself plus 1 - d times the trained policy, and
         checkpoints hold it. None: the reference stays as it is, and no checkpoint holds it."""
         return None
+
+    @property
+    def passes(self) -> int:
+        """How often an update trains on each turn."""
+        return 1
 
     def trained_trajectories(self, sampled: SampledRound) -> float:
         """Expected number of trajectories that an update trains on: those of the effective groups."""
@@ -134,8 +137,8 @@ class PolicyGradientParams(OnlineParams):
         return self
 
     @property
-    def epochs(self) -> int:
-        """Passes over an iteration's turns."""
+    @override
+    def passes(self) -> int:
         return self.ppo_epochs
 
     @property
@@ -147,103 +150,3 @@ class PolicyGradientParams(OnlineParams):
     @override
     def reference_decay(self) -> float | None:
         return self.anchor_decay
-
-
-class MMGRPOParams(PolicyGradientParams):
-    """OpenWebRL, section 4.4 and table 7."""
-
-    name: Literal["mm_grpo"] = "mm_grpo"
-    """MM-GRPO."""
-    clip_high: float = Field(default=0.28, gt=0)
-    """ε_high: a ratio of probabilities above 1 + ε_high has no gradient for a token whose advantage is positive."""
-    kl: float = Field(default=0.0, ge=0)
-    """beta: the weight of a KL to the policy at the start of the phase, which is the SFT policy in the first phase, or
-    to the one that `reference` names. The paper has none. With 0, no copy of that policy is kept. Above 0, `rl.top_p`
-    must be 1."""
-    replay: float = Field(default=0.0, ge=0)
-    """Weight of the loss of SFT (nats per token) on demonstrations, which is added to the loss of each step, against
-    forgetting (Ouyang et al. 2022, "Training language models to follow instructions with human feedback", section 3.5,
-    mix pre-training gradients into PPO in this way). With 0, no demonstration is read."""
-    replay_turns: Annotated[int, NotWith("replay", 0)] = Field(default=16, gt=0)
-    """With `replay`: turns of demonstrations per optimiser step. The seed, the iteration and the step decide the draw;
-    the iterations of the long phase count on from those of the short one."""
-
-    @property
-    @override
-    def needs_reference(self) -> bool:
-        return self.kl > 0
-
-
-class MGRPOParams(PolicyGradientParams):
-    """WebAgent-R1, section 2.3."""
-
-    name: Literal["m_grpo"] = "m_grpo"
-    """M-GRPO."""
-    clip_high: float = Field(default=0.2, gt=0)
-    """As in `mm_grpo`."""
-    kl: float = Field(default=0.001, ge=0)
-    """beta: the weight of the KL to the policy at the start of the phase, or to the one that `reference` names. With 0,
-    no copy of that policy is kept. Above 0, `rl.top_p` must be 1."""
-
-    @property
-    @override
-    def needs_reference(self) -> bool:
-        return self.kl > 0
-
-
-class FilteredBCParams(OnlineParams):
-    """WebGym, section 5.1."""
-
-    name: Literal["filtered_bc"] = "filtered_bc"
-    """Filtered behaviour cloning."""
-    epochs: Rounds = Field(default=2, gt=0)
-    """Passes over an iteration's turns."""
-    drop_repeats: bool = True
-    """Leave out turns after which the screenshot did not change (WebGym, section 5.2)."""
-
-    @override
-    def trained_trajectories(self, sampled: SampledRound) -> float:
-        """Expected number of trajectories that an update trains on: the successes."""
-        return sampled.successes
-
-
-class RFTParams(ObjectiveParams):
-    """Rejection fine-tuning (BrowserAgent, sections 2.4 and B.5): an iteration is a round."""
-
-    may_be_stale: ClassVar[bool] = False
-    """False, because a round begins with the model of the round before it."""
-    may_branch: ClassVar[bool] = False
-    """False, because it learns from whole attempts."""
-    trains_as_sft: ClassVar[bool] = True
-    """True, because a round is supervised training."""
-    trained_label: ClassVar[str] = "after RFT"
-    """By the paper's name of this training."""
-    name: Literal["rft"] = "rft"
-    """Rejection fine-tuning."""
-    epochs: Rounds = Field(default=2, gt=0)
-    """Passes over the trajectories of a round."""
-    demonstrations: float = Field(default=0.8, ge=0, le=1)
-    """Share of the SFT demonstrations that is added to the data of a round."""
-    max_per_source: dict[str, Annotated[int, Field(ge=0)]] | None = None
-    """Maximum number of questions per source in a round. The name of a source is the stem of its task file. The paper
-    has 400 of NQ and 673 of HotpotQA. A source without an entry has no maximum; null sets none."""
-
-    @override
-    def trained_trajectories(self, sampled: SampledRound) -> float:
-        """Expected number of trajectories that a round trains on: one of each effective group, and demonstrations."""
-        return sampled.effective_groups + self.demonstrations * sampled.demonstrations
-
-
-Objective: TypeAlias = Annotated[
-    MMGRPOParams | MGRPOParams | FilteredBCParams | RFTParams, Choice("name", default="mm_grpo")
-]
-
-
-def objective_kind(keys: Mapping[str, Any]) -> type[ObjectiveParams]:
-    """The section of the kind that `rl.objective` names, from its keys as YAML gives them.
-
-    Raises:
-        StopIteration: there is no such kind.
-    """
-    kinds, choice = get_args(Objective)
-    return next(kind for kind in get_args(kinds) if kind.model_fields["name"].default == choice.kind_of(keys))
