@@ -212,7 +212,7 @@ def test_no_remainder_is_dropped(rolled):
     vlm, trajectories = rolled
     # 7 turns in steps of about 3: two steps an epoch, of 4 and 3 turns
     _, stats = weights_after(vlm, group_of(trajectories, [1, 0, 0, 1]), RL.model_copy(update={"batch_turns": 3}))
-    assert stats.steps == 2 * RL.objective.epochs
+    assert stats.steps == 2 * RL.objective.passes
 
 
 @pytest.mark.parametrize("turns, batch, steps", [(1, 64, 1), (95, 64, 1), (97, 64, 2), (159, 64, 2), (161, 64, 3)])

@@ -5,7 +5,7 @@ from functools import cache
 
 import pytest
 
-from components.agent.protocols.openwebrl import OPENWEBRL
+from components.agent.protocols import protocol
 from components.browser import BrowserPool, parse_elements
 from components.params import BrowserParams
 from components.records import Task
@@ -24,7 +24,7 @@ async def play(pool, task, noise=0.0, attempt=0):
         late = 0
         for _ in range(MAX_TURNS):
             turn = teacher.next(parse_elements(await session.oracle()))
-            said.append(OPENWEBRL.write(turn.thought, turn.calls))
+            said.append(protocol("openwebrl").write(turn.thought, turn.calls))
             result = await session.step(turn.calls)
             late += result.late_actions or 0
             if result.done:
