@@ -198,9 +198,10 @@ class EvaluationParams(Section):
     """Limit of one response in seconds. Null is 120 (OpenWebRL, table 8), or `agent.inference_timeout_s` if that is
     longer, because the machine is slow."""
     max_aborted: float = Field(default=0.1, ge=0, le=1)
-    """Maximum share of episodes that the environment ended or no judge decided. Above it, of all tasks
-    or of the held-out ones, the evaluation is invalid. It is also invalid if the environment ended most of a family of
-    five or more."""
+    """Maximum share of episodes that the environment ended or that have no verdict. Above it, the evaluation is
+    invalid. Of the held-out tasks, only episodes that the environment ended count; if too many lack a verdict, the
+    held-out tasks are reported as not measured. The evaluation is also invalid if the environment ended more than half
+    of a family of five or more."""
     bootstrap: int = Field(default=10_000, gt=0)
     """Resamples of each bootstrap interval."""
     promotion_min_tasks: int = Field(default=10, gt=0)
