@@ -6,8 +6,8 @@ N is the number of these turns in the optimiser step. Failures are not learned f
 rewards: one success is enough. With `rl.objective.drop_repeats` (the paper's repetition penalty, section 5.2) a turn
 after which the screenshot is identical is left out, although its trajectory succeeded: it had no effect.
 
-Deviation: the paper does not say how lengths are normalised; here tokens are averaged inside a turn and turns count the
-same, as in MM-GRPO.
+Deviation: equation 1 sums the log-probabilities over all tokens and turns of a success; here tokens are averaged inside
+a turn and turns count the same, as in MM-GRPO.
 """
 
 from __future__ import annotations
