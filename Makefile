@@ -17,7 +17,7 @@ RECIPE ?=
 OPTIONS ?=
 UPGRADE ?=
 # Tests at a time. They wait for browsers, servers and processes, so four leave two cores idle for a third of the time; six keep them
-# busy. Six need 9 GB of memory: JOBS=3 takes half of it and about twice the time.
+# busy. Six need 9 GB of memory, three half of it.
 JOBS ?= 6
 # The slow ones start several busy processes each.
 SLOW_JOBS ?= 3

@@ -55,7 +55,7 @@ class TaskParams(Section):
     files: list[Annotated[TaskFile, BeforeValidator(_task_file)]] = Field(default_factory=list)
     """JSONL, JSON or Parquet task files in the schemas of `components/tasks/rows`. A missing file is an error, because
     training tasks are compared with every evaluation set. Only a missing file with `split: train` or `rl` is skipped,
-    with a message."""
+    with a message. DVC sees changes of files in `data/task_files`."""
     sites: dict[str, str] = Field(default_factory=dict)
     """Addresses of the user's own sites by name: `{shopping: "http://shop.example:7770"}` replaces `__SHOPPING__` in
     WebArena's tasks, and `wikipedia` replaces `__WIKIPEDIA__` in questions."""

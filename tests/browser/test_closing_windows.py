@@ -9,6 +9,8 @@ import pytest
 from components.browser import BrowserPool, check_call
 from tests.browser.conftest import PARAMS, task
 
+pytestmark = pytest.mark.slow
+
 BUTTON = '<button style="position:absolute;left:{x}px;top:285px;width:80px;height:30px" onclick="{js}">{name}</button>'
 CENTRE, RIGHT = (check_call("click", {"x": x, "y": 500}) for x in (500, 750))
 OPENS = BUTTON.format(x=360, js="w = window.open('/window')", name="Log in")
@@ -83,7 +85,6 @@ def test_a_call_on_a_window_that_closed_meanwhile_fails_and_goes_on(site, visit)
     assert after.feedback[0].startswith('Succeed: `click` on <button> "Cancel"')
 
 
-@pytest.mark.every(2)
 @pytest.mark.parametrize("delay_ms", [0, 20, 100, 300])
 def test_a_window_that_closes_during_a_step_does_not_end_the_episode(site, visit, delay_ms):
     window = ALLOWS.format(f"document.body.append('x'); setTimeout(() => window.close(), {delay_ms}); 0 && ")

@@ -11,6 +11,8 @@ from components.browser import BrowserPool, check_call, parse_elements
 from components.browser.page_state import StateExtras
 from tests.browser.conftest import PARAMS, Pages, task
 
+pytestmark = pytest.mark.slow
+
 _COUNT = itertools.count()
 INNER = """<div style='height:120px'>text</div><button onclick="this.textContent='pressed'">in</button>
 <div style='height:600px'></div>"""
@@ -88,7 +90,6 @@ def test_each_frame_in_a_renderer_of_its_own_has_one_session(pages, framed, sepa
     assert made <= 8, "frames that navigate get one anew"
 
 
-@pytest.mark.every(3)
 @pytest.mark.parametrize("kind", ["port", "site", "sandbox"])
 @pytest.mark.parametrize("style", ["margin:30px;border:9px solid;padding:13px", "transform:scale(.5)"])
 def test_a_button_in_a_foreign_frame_is_pressed_at_its_point(press, framed, kind, style):

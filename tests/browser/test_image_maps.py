@@ -11,6 +11,8 @@ from components.browser import BrowserPool, check_call, parse_elements
 from components.browser.tools import ALL_TOOLS
 from tests.browser.conftest import PARAMS, task
 
+pytestmark = pytest.mark.slow
+
 _COUNT = itertools.count()
 PICTURE = "data:image/svg+xml,<svg xmlns='http://www.w3.org/2000/svg' width='200' height='200'></svg>"
 
@@ -72,7 +74,6 @@ def test_a_default_area_is_hit_where_no_other_is(press):
     assert sorted(names) == ["Lake", "Land"]
 
 
-@pytest.mark.every(4)
 @pytest.mark.parametrize(
     "style",
     ["width:100px", "height:400px", "border:9px solid;padding:13px", "transform:scale(1.5)", "zoom:1.5", "float:right"],

@@ -11,6 +11,8 @@ from components.browser import BrowserPool, check_call, parse_elements
 from components.browser.tools import ALL_TOOLS
 from tests.browser.conftest import PARAMS, task
 
+pytestmark = pytest.mark.slow
+
 IMAGE = "<img alt=Tent src='data:image/svg+xml,<svg xmlns=%22http://www.w3.org/2000/svg%22/>' style='{}'>"
 FILL = IMAGE.format("position:absolute;inset:0;width:100%;height:100%")
 FLOAT = IMAGE.format("float:left;width:200px;height:150px")
@@ -41,7 +43,6 @@ def test_a_link_without_a_box_has_a_line_and_is_clicked(visit, card):
     assert visit(card, body) == ("Tent", f"{card}#tent")
 
 
-@pytest.mark.every(3)
 def test_a_link_without_a_box_is_in_the_tree_and_is_clicked(card):
     async def episode():
         async with BrowserPool(PARAMS, text="axtree") as pool, pool.session() as session:

@@ -12,6 +12,8 @@ from PIL import Image
 from components.browser import BrowserPool, check_call, parse_elements
 from tests.browser.conftest import PARAMS, task
 
+pytestmark = pytest.mark.slow
+
 TALL = "<div style='height:3000px'></div>"
 SCROLLER = f"<div id=box style='width:400px;height:200px;overflow:auto;background:#fff'>{TALL}</div>"
 

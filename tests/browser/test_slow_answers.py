@@ -14,6 +14,8 @@ from components.browser.tools import ALL_TOOLS, check_call
 from tests.browser.conftest import PARAMS, task
 from tests.loopback import Handler, Loopback
 
+pytestmark = pytest.mark.slow
+
 BUTTON = '<button id=go style="position:absolute;left:360px;top:285px;width:80px;height:30px" onclick="{}">Go</button>'
 CLICK = ("click", {"x": 500, "y": 500})
 ENTER = ("press_keys", {"keys": ["Enter"]})
@@ -127,7 +129,6 @@ def test_a_second_slow_answer_is_said_as_the_first_was(tell):
 POLL = "(function poll(){fetch('/poll?'+Math.random()).then(poll)})()"
 
 
-@pytest.mark.every(6)
 @pytest.mark.parametrize(
     ("script", "reaction"),
     [

@@ -7,6 +7,8 @@ import pytest
 from components.browser import check_call
 from components.browser.feedback import AT_BOUNDARY, CHANGED, NO_EFFECT
 
+pytestmark = pytest.mark.slow
+
 AT = "position:absolute;left:360px;top:285px;width:80px;height:30px"
 BUTTON = f'<button id=go style="{AT}" onclick="{{}}">Go</button>'
 CLICK = ("click", {"x": 500, "y": 500})

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 from flows import graph
 from tests.flows.conftest import make_repository
@@ -101,6 +102,22 @@ def test_all_stages_are_stale_at_first_and_a_change_affects_later_ones(project: 
     assert due(finished) == set()
     (finished / "models/left.txt").unlink()
     assert due(finished) == {"train@left", "report"}
+
+
+def test_a_changed_task_file_makes_the_tasks_stale(tmp_path: Path) -> None:
+    """A commit stands for a run of the stage."""
+    project = our_project(tmp_path)
+    for folder in ("components", "data/task_files"):
+        shutil.copytree(ROOT / folder, project / folder, ignore=shutil.ignore_patterns("__pycache__", "*.jsonl"))
+    stage = yaml.safe_load((project / "dvc.yaml").read_text())["stages"]["collect_tasks"]
+    for name in [*stage["outs"], *(name for metric in stage["metrics"] for name in metric)]:
+        (project / name).parent.mkdir(parents=True, exist_ok=True)
+        (project / name).touch()
+    commit = [sys.executable, "-m", "dvc", "commit", "--force", "collect_tasks"]
+    subprocess.run(commit, cwd=project, capture_output=True, check=True)
+    assert graph.read(project, with_status=True)["collect_tasks"].stale is None
+    (project / "data/task_files/shop.jsonl").write_text("{}\n")
+    assert graph.read(project, with_status=True)["collect_tasks"].stale == "changed deps data/task_files"
 
 
 def test_the_reason_names_what_changed(finished: Path) -> None:

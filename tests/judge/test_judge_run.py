@@ -433,9 +433,11 @@ def test_the_commands_of_the_how_to_page_work(here, server, capsys, monkeypatch)
     online_mind2web_task(Path("online_mind2web/operator"))
     cleaned(Path("trajectories"))
     row = {"web_name": "Amazon", "id": "Amazon--0", "ques": "What does tea cost?", "web": "https://www.amazon.com/"}
-    Path("webvoyager_643.jsonl").write_text(json.dumps(row))
+    published = Path("data/benchmarks")
+    published.mkdir(parents=True)
+    (published / "webvoyager_643.jsonl").write_text(json.dumps(row))
     answers = {"Amazon": {"notice": "", "answers": [{"id": 0, "type": "golden", "ans": "5"}]}}
-    Path("webvoyager_reference_answer.json").write_text(json.dumps(answers))
+    (published / "webvoyager_reference_answer.json").write_text(json.dumps(answers))
     own = [a_trajectory(a_task(evaluator={"type": "qa", "answers": ["Done."]}))]
     write_table("data/evaluation/rl/trajectories.parquet", Trajectory, own)
     for command in commands:

@@ -133,6 +133,7 @@ def test_a_judge_without_servers_has_the_speed_of_our_own_generator():
     assert served.judging().token_s(8, 1000) < 0.01
 
 
+@pytest.mark.slow
 def test_one_gpu_of_24_gib_takes_several_times_as_long():
     refused = plan(LARGE, PlanOptions(device="RTX-4090", devices=1))
     assert refused.remedy is not None
@@ -363,6 +364,7 @@ def test_json_has_memory_and_time(capsys):
     assert values["time"]["cost"]["browser_usd"] == pytest.approx(0.1 * values["time"]["cost"]["browser_hours"])
 
 
+@pytest.mark.slow
 def test_servers_that_run_elsewhere_are_named_as_unpriced():
     away = plan(LARGE, PlanOptions({"inference.vllm.urls": ["http://a:1", "http://b:1"]}, devices=4))
     line = "the servers that run elsewhere have no price here: 2 of inference.vllm.urls"

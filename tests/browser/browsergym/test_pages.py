@@ -14,6 +14,8 @@ from components.records import Observation
 from tests.browser.browsergym.agent import ID, POINT, WAYS, Agent
 from tests.browser.conftest import PARAMS, task
 
+pytestmark = pytest.mark.slow
+
 NAMES = "<label>First <input id=first></label> <label>Last <input id=last></label>"
 FRAMES = """<label><input type=checkbox id=box> Outer box</label>
 <iframe style="width:500px;height:300px" srcdoc='
