@@ -1,7 +1,7 @@
 """The whole pipeline on the smoke recipe, as `make demo` runs it: every stage for real, on a copy of the project.
 
 Its tasks are of two worlds, MiniWoB++ and a package of another distribution (`tests/third_party_world`). Its protocol
-and its objective are of a third distribution (`tests/third_party_kinds`).
+is of a third distribution (`tests/third_party_kinds`), with whose objective one phase is trained again.
 """
 
 from __future__ import annotations
@@ -95,7 +95,6 @@ def project(tmp_path_factory) -> Iterator[Path]:
     raw["worlds"]["shelf"] = {"train_per_family": 8, "eval_per_family": 2}
     raw["teacher"]["tasks"], raw["curate"]["max_trajectories"] = 20, 15
     raw["agent"] = {**raw.get("agent", {}), "protocol": "current_page", "repeat_task": False}
-    raw.setdefault("rl", {})["objective"] = {"name": "mean_baseline"}
     recipe.write_text(yaml.safe_dump(raw, sort_keys=False))
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", os.pathsep.join([str(package), os.environ.get("PYTHONPATH", "")]))
@@ -280,6 +279,21 @@ def test_sft_on_two_processes_that_shard_learns_what_one_learns(project):
         (project / "params.yaml").write_text(recipe)
     assert changed != recipe
     assert losses() == pytest.approx(before, rel=1e-2)
+
+
+@pytest.mark.timeout(2500)
+def test_an_installed_objective_trains_a_phase(project):
+    recipe = (project / "params.yaml").read_text()
+    raw = yaml.safe_load(recipe)
+    raw["rl"] |= {"objective": {"name": "mean_baseline"}}
+    (project / "params.yaml").write_text(yaml.safe_dump(raw))
+    try:
+        run(project, "-m", "components.stages.train_rl", "short")
+    finally:
+        (project / "params.yaml").write_text(recipe)
+    result = json.loads((project / "reports/stages/train_rl@short.json").read_text())
+    assert [row["iteration"] for row in result["iterations"]] == [1, 2]
+    assert any(row["steps"] for row in result["iterations"])
 
 
 @pytest.mark.exhaustive

@@ -132,14 +132,54 @@ def test_an_installed_kind_does_its_work(environment, tmp_path, code, printed):
     assert (done.stdout.strip(), done.returncode) == (printed, 0), done.stderr
 
 
-def test_a_faulty_package_stops_no_recipe_that_does_not_name_it(environment, tmp_path):
+FAULTY = {
+    "no_such_module": (None, "objectives: 'broken' (no_such_module) cannot be imported"),
+    "taken": (
+        "from components.params import MMGRPOParams\nKIND = type('Mine', (MMGRPOParams,), {})",
+        "is no Objective",
+    ),
+    "any_name": (
+        "from components.params import OnlineParams\n\n"
+        "class Mine(OnlineParams):\n    name: str = 'broken'\n\nKIND = Mine",
+        "is no ObjectiveParams with name: Literal",
+    ),
+    "no_section": ("KIND = 1", "is no ObjectiveParams with name: Literal"),
+    "no_class": (
+        "from typing import ClassVar, Literal\nfrom components.params import OnlineParams\n\n"
+        "class Mine(OnlineParams):\n    objective_class: ClassVar[str] = 'nowhere.objective'\n"
+        "    name: Literal['broken'] = 'broken'\n\nKIND = Mine",
+        "there is no module nowhere.objective: correct Mine.objective_class",
+    ),
+}
+"""Modules of an installed objective `broken`, and what a recipe that names it is told."""
+
+
+@pytest.mark.parametrize("name", FAULTY)
+def test_a_faulty_package_stops_no_recipe_that_does_not_name_it(environment, tmp_path, name):
+    code, message = FAULTY[name]
+    if code is not None:
+        (tmp_path / f"{name}.py").write_text(code)
     (tmp_path / "broken-1.dist-info").mkdir()
     (tmp_path / "broken-1.dist-info/METADATA").write_text("Name: broken\nVersion: 1\n")
-    entry = "[waymark.objectives]\nbroken = no_such_module\n"
+    entry = f"[waymark.objectives]\nbroken = {name}\n"
     (tmp_path / "broken-1.dist-info/entry_points.txt").write_text(entry)
     broken = {**environment, "PYTHONPATH": os.pathsep.join([str(tmp_path), environment["PYTHONPATH"]])}
     done = run(broken, "-m", "components.cli.main", "validate", write(tmp_path, {"name": "mean_baseline"}))
     assert done.returncode == 0, done.stdout + done.stderr
     done = run(broken, "-m", "components.cli.main", "validate", write(tmp_path, {"name": "broken"}))
     assert done.returncode != 0
-    assert "objectives: 'broken' (no_such_module) cannot be imported" in done.stdout + done.stderr
+    assert message in done.stdout + done.stderr
+    assert "Traceback" not in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("key", ["agent.protocol", "judge.model.protocol"])
+def test_an_object_of_another_type_is_no_protocol(tmp_path, key):
+    changes = {"agent": {"protocol": "os.path:join", "repeat_task": False}}
+    if key == "judge.model.protocol":
+        changes = {"judge": {"model": JUDGE | {"protocol": "os.path:join"}}}
+    path = tmp_path / "wrong.yaml"
+    path.write_text(yaml.safe_dump({"extends": "demo", "name": "wrong", **changes}))
+    done = run({**os.environ}, "-m", "components.cli.main", "validate", path)
+    assert f"{key} = 'os.path:join': 'os.path:join' is <function join" in done.stdout + done.stderr
+    assert done.returncode != 0
+    assert "Traceback" not in done.stdout + done.stderr

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from pydantic import Field
 
-from components.agent.protocols import protocol
+from components.agent.protocols import recorded_protocol
 from components.browser import acts
 from components.evaluation.breakdowns import Facets, facets
 from components.evaluation.comparison import first_names
@@ -139,8 +139,10 @@ def _episode(trajectory: Trajectory, verdict: Verdict | None) -> Episode:
 
 
 def _step(turn: Turn, protocol_name: str) -> Step:
-    parsed = protocol(protocol_name).parse(turn.response)
-    reasoning = parsed.thought or (turn.response if parsed.error else "")  # a call without a thought has no reasoning
+    spoken, reasoning = recorded_protocol(protocol_name), ""
+    if spoken is not None:
+        parsed = spoken.parse(turn.response)
+        reasoning = parsed.thought or (turn.response if parsed.error else "")  # a call without a thought has none
     return Step(markers=markers_of(reasoning), tokens=len(turn.token_ids), characters=len(turn.response))
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from components.agent.protocols import protocol, protocol_names
+from components.agent.protocols import recorded_protocol
 from components.formats.files import viewport_of
 from components.records import (
     NO_SCREENSHOT,
@@ -92,8 +92,9 @@ def thought_and_action(thought: str, action: str) -> str:
 def thought_of(trajectory: Trajectory, turn: Turn) -> str | None:
     """The reasoning of a response, in whatever form its protocol has it; None if there is none."""
     reasoning, _ = split_response(turn.response)
-    if reasoning is None and trajectory.protocol in protocol_names():
-        parsed = protocol(trajectory.protocol).parse(turn.response)
+    spoken = recorded_protocol(trajectory.protocol) if reasoning is None else None
+    if spoken is not None:
+        parsed = spoken.parse(turn.response)
         reasoning = parsed.thought if parsed.error is None and parsed.thought else None
     return reasoning
 

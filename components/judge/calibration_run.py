@@ -144,7 +144,7 @@ def _require_available(
     for name in names:
         if name != "vote":
             require_judge(name, params.judge, further)
-    if taken := [name for name in tables if name in (*judge_names(), "vote", *further)]:
+    if taken := [name for name in tables if name in (*judge_names(), "vote", *further, *names)]:
         raise CannotCompare(f"--verdicts {taken[0]}=…: {taken[0]} is the name of a judge; give the table another name")
     voters = len({*names, *tables} - {*_NO_VOTERS, "vote"})
     if "vote" in names and (voters < MIN_VOTERS or voters % 2 == 0):

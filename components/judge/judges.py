@@ -107,9 +107,8 @@ def require_judge(name: str, params: JudgeParams, further: Collection[str] = ())
         try:
             judge_protocol(name)
         except UnknownKindError as error:
-            raise UnavailableJudge(
-                f"no judge {name!r}: one of {', '.join(judge_names())} or mlflow:NAME ({error})"
-            ) from error
+            others = f"{', '.join(WITHOUT_PROTOCOL)} and mlflow:NAME are judges, too"
+            raise UnavailableJudge(f"no judge {name!r}: {error}; {others}") from error
     if name == "distilled" and not DISTILLED.exists():
         raise UnavailableJudge(f"{DISTILLED} does not exist: `dvc repro distill_judge` makes it")
     if name not in WITHOUT_PROTOCOL and params.model is None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
 
@@ -38,15 +38,15 @@ class Choice:
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         if self.family is not None:
             whole = handler(Annotated[source, SerializeAsAny()])  # not only the keys that all kinds have
-            return core_schema.no_info_before_validator_function(self._of_family, whole)
+            return core_schema.no_info_before_validator_function(partial(self._of_family, source), whole)
         union = handler(Annotated[source, Field(discriminator=self.key)])
         return core_schema.no_info_before_validator_function(self._with_kind, union)
 
     def kinds(self, annotation: Any) -> list[type[Section]]:
         """The sections of a field with this choice. Kinds that are installed and cannot be imported are left out."""
-        return sections_of(annotation) if self.family is None else [*_kinds_of(self.family)]
+        return sections_of(annotation) if self.family is None else [*_kinds_of(self.family, self.key, annotation)]
 
-    def _of_family(self, value: object) -> object:
+    def _of_family(self, base: type[Section], value: object) -> object:
         assert self.family is not None
         if not isinstance(value, Mapping):
             return value
@@ -55,12 +55,12 @@ class Choice:
         name = str(section[self.key])
         if (reason := plugins.broken(self.family).get(name)) is not None:
             raise ValueError(reason)
-        if name in plugins.names(self.family) and section_named(self.kinds(None), self.key, name) is None:
+        if name in plugins.names(self.family) and section_named(self.kinds(base), self.key, name) is None:
             raise ValueError(
-                f"{self.family}: the kind that is installed as {name!r} is no section whose {self.key} is "
-                f'Literal["{name}"]: give both the same name'
+                f"{self.family}: the kind that is installed as {name!r} is no {base.__name__} with {self.key}: "
+                f'Literal["{name}"]'
             )
-        return _reader(self.family, self.key).validate_python(section)
+        return _reader(self.family, self.key, base).validate_python(section)
 
     def _with_kind(self, value: object) -> object:
         return {self.key: self.default, **value} if isinstance(value, Mapping) and self.key not in value else value
@@ -71,16 +71,25 @@ class Choice:
 
 
 @cache
-def _kinds_of(family: str) -> tuple[type[Section], ...]:
-    """The sections of a family, by name."""
-    kinds = (plugins.find(family, name) for name in plugins.usable(family))
-    return tuple(kind for kind in kinds if isinstance(kind, type) and issubclass(kind, Section))
+def _kinds_of(family: str, key: str, base: type[Section]) -> tuple[type[Section], ...]:
+    """The sections of a family, by name; without those whose `key` says another name, which no recipe could choose."""
+    kinds = {name: plugins.find(family, name) for name in plugins.usable(family)}
+    return tuple(
+        kind
+        for name, kind in kinds.items()
+        if isinstance(kind, type) and issubclass(kind, base) and _names(kind, key) == (name,)
+    )
+
+
+def _names(section: type[Section], key: str) -> tuple[Any, ...]:
+    """The values that a section's `key` may have, if it is a `Literal`."""
+    return get_args(section.model_fields[key].annotation) if key in section.model_fields else ()
 
 
 @cache
-def _reader(family: str, key: str) -> TypeAdapter[Section]:
+def _reader(family: str, key: str, base: type[Section]) -> TypeAdapter[Section]:
     """What validates a section of any kind of a family."""
-    kinds = _kinds_of(family)
+    kinds = _kinds_of(family, key, base)
     union: Any = Union[kinds]  # noqa: UP007, the members are known only here
     return TypeAdapter(Annotated[union, Field(discriminator=key)] if len(kinds) > 1 else kinds[0])
 
@@ -113,4 +122,4 @@ def section_of_kind(field: FieldInfo, choice: Choice, kind: Any) -> type[Section
 
 def section_named(sections: Sequence[type[Section]], key: str, kind: Any) -> type[Section] | None:
     """The section whose `key` is a `Literal` with this kind; None if there is no such kind."""
-    return next((part for part in sections if kind in get_args(part.model_fields[key].annotation)), None)
+    return next((part for part in sections if kind in _names(part, key)), None)

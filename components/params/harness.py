@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 import re
 import unicodedata
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, PositiveInt
@@ -67,8 +67,7 @@ class AgentParams(Section):
     @property
     def shows_screenshots(self) -> bool:
         """Whether prompts have screenshots: not if the protocol's calls name elements by id."""
-        kind: Any = plugins.find("protocols", self.protocol)
-        return not kind.element_ids
+        return not plugins.find_checked("protocols", self.protocol).element_ids
 
 
 def host_pattern(text: str) -> str:

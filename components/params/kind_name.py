@@ -31,7 +31,7 @@ class KindName:
         if name in self.others or name in plugins.builtin(self.family):
             return name
         try:
-            plugins.find(self.family, name)
+            plugins.find_checked(self.family, name)
         except plugins.UnknownKindError as error:
             others = f"; {' and '.join(self.others)} are allowed, too" if self.others else ""
             raise ValueError(f"{error}{others}") from error

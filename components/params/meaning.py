@@ -116,9 +116,20 @@ def limited_type(field: FieldInfo) -> str:
             value = getattr(item, name, None)
             if value is not None:
                 limits.append(f"{sign} {value:g}")
+    for item in (*field.metadata, *_inner_annotations(field.annotation)):
         if isinstance(item, KindName):
             limits += [f"one of {', '.join(f'`{name}`' for name in item.names)}, or a dotted path"]
     return plain_type(field.annotation) + (f", {', '.join(limits)}" if limits else "")
+
+
+def _inner_annotations(annotation: object) -> list[object]:
+    """What annotates the items of a list or a mapping."""
+    return [
+        item
+        for part in typing.get_args(annotation)
+        if typing.get_origin(part) is typing.Annotated
+        for item in typing.get_args(part)[1:]
+    ]
 
 
 def meaning_of(name: str, field: FieldInfo, documents: Mapping[str, str]) -> str:

@@ -15,7 +15,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from components.agent.protocols import protocol
+from components.agent.protocols import recorded_protocol
 from components.browser.tools import SCALE
 from components.records import ToolCall, Trajectory, Turn, Verdict
 from components.reports.formats import duration
@@ -198,6 +198,7 @@ def _percent(value: object) -> float | None:
 
 
 def _turn(turn: Turn, protocol_name: str, limits: Limits) -> TurnView:
+    spoken = recorded_protocol(protocol_name)
     times = [f"{name} {duration(seconds)}" for name, seconds in turn.timings.items()]
     return TurnView(
         number=turn.index + 1,
@@ -206,7 +207,7 @@ def _turn(turn: Turn, protocol_name: str, limits: Limits) -> TurnView:
         screenshot=data_uri(turn.observation.screenshot, limits.width),
         viewport=turn.observation.viewport,
         marks=marks(turn.tool_calls),
-        thought=_cut(protocol(protocol_name).parse(turn.response).thought, limits.text) or "",
+        thought=_cut(spoken.parse(turn.response).thought, limits.text) or "" if spoken is not None else "",
         response=_cut(turn.response, limits.text) or "",
         calls=_calls(turn, limits),
         parse_error=turn.parse_error,

@@ -189,14 +189,6 @@ def blocks(page: str, language: str) -> list[str]:
     return [re.sub(f"^{indent}", "", code, flags=re.MULTILINE) for indent, kind, code in found if kind == language]
 
 
-def module(page: str) -> dict:
-    """The first Python block of a page, run as a module."""
-    code = blocks(page, "python")[0]
-    space: dict = {"__name__": f"docs.{Path(page).stem.replace('-', '_')}"}
-    exec(compile(code, page, "exec"), space)
-    return space
-
-
 def statements(code: str) -> Counter[str]:
     """The statements of a module, and those of its classes by themselves, whatever their layout."""
     counted: Counter[str] = Counter()

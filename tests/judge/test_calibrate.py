@@ -298,7 +298,7 @@ def test_rules_ask_the_endpoint_where_only_a_model_can_tell(here, server, waymar
 @pytest.mark.parametrize(
     "arguments, said",
     [
-        (["--judges", "gpt"], "no judge 'gpt': one of rules"),
+        (["--judges", "gpt"], "no judge 'gpt': judge_protocols has no 'gpt'"),
         (["--judges", "distilled"], "`dvc repro distill_judge` makes it"),
         (["--judges", "webjudge"], "judge.model.endpoint"),
         (["--judges", "rules,vote"], "a vote needs 3 judges beside it"),

@@ -314,7 +314,7 @@ def test_a_spent_budget_leaves_the_rest_unjudged_and_goes_on_later(here, server)
         (["nowhere"], "nowhere: no such file or folder"),
         (["empty"], "empty is in no known format (agent_reward_bench:"),
         (["results", "--format", "x"], "no format 'x': one of"),
-        (["results", "--judge", "x"], "no judge 'x': one of rules, functional"),
+        (["results", "--judge", "x"], "no judge 'x': judge_protocols has no 'x'; it has agenttrek"),
         (["results", "--judge", "webjudge"], "webjudge asks a model: name it in judge.model.endpoint"),
         (["results", "--url", "http://127.0.0.1:9/v1"], "--url and --model belong together"),
         (["results", "--key-variable", "KEY"], "--key-variable is of the endpoint of --url and --model"),

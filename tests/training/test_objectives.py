@@ -13,17 +13,17 @@ from components.plugins import UnknownKindError
 from components.records import Image, Observation, Outcome, Reward, Tab, Task, Termination, Trajectory, Turn
 from components.rollout import Group, SampledGroups
 from components.tasks import mix
-from components.training.objectives import objective_classes, objective_of
+from components.training.objectives import class_of, objective_of
 from components.training.objectives.filtered_bc import FilteredBC
 from components.training.objectives.judge import balanced_weights
 from components.training.objectives.m_grpo import MGRPO
 from components.training.objectives.mm_grpo import MMGRPO
 from components.training.objectives.policy_gradient import PolicyGradient
-from components.training.objectives.registry import class_of
 from components.training.objectives.rft import RFT, select
 from components.training.objectives.surrogate import TurnTokens, truncated
 from components.training.supervised import part_of_loss
 from tests.samples import recipe
+from tests.training.objective_kinds import objective_classes
 
 TASK = Task(task_id="t", intent="i", start_url="http://a/", website="a", source="test")
 

@@ -12,8 +12,8 @@ import pytest
 import torch
 
 from components.pipeline.launch import launcher
-from components.training.objectives import objective_classes
 from components.training.workers import COLLECTIVE_TIMEOUT, SINGLE_PROCESS, Workers
+from tests.training.objective_kinds import objective_classes
 from tests.training.workers_child import overlap, prepared, teach, weights
 
 

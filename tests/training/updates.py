@@ -9,10 +9,11 @@ from components.params import ImageCacheParams, Params, RLParams, SamplingParams
 from components.policies.generation import Row, generate_batch
 from components.records import Reward, Termination, Trajectory, Turn
 from components.rollout import Group
-from components.training.objectives import UpdateContext, UpdateStats, objective_classes, objective_of
+from components.training.objectives import UpdateContext, UpdateStats, objective_of
 from components.training.objectives.policy_gradient import PolicyGradient, TurnSample, turn_samples
 from components.training.workers import SINGLE_PROCESS, Workers
 from tests.samples import raw_recipe
+from tests.training.objective_kinds import objective_classes
 from tests.vlm import AGENT, TASK, observation, renderer
 
 RL = RLParams(

@@ -2,6 +2,6 @@
 (`base.Protocol`)."""
 
 from components.agent.protocols.base import Message, Protocol, TurnContext
-from components.agent.protocols.registry import protocol, protocol_names
+from components.agent.protocols.registry import protocol, protocol_names, recorded_protocol
 
-__all__ = ["Message", "Protocol", "TurnContext", "protocol", "protocol_names"]
+__all__ = ["Message", "Protocol", "TurnContext", "protocol", "protocol_names", "recorded_protocol"]

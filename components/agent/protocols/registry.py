@@ -20,7 +20,25 @@ def protocol(name: str) -> Protocol:
     kind = plugins.find(FAMILY, name)
     if not isinstance(kind, Protocol):
         raise plugins.UnknownKindError(f"{name!r} is {kind!r}, which is no components.agent.protocols.Protocol")
+    _named[name] = kind
     return kind
+
+
+_named: dict[str, Protocol] = {}
+"""The protocols that recipes of this process have named."""
+
+
+def recorded_protocol(name: str) -> Protocol | None:
+    """The protocol of a recorded trajectory; None if it is not known here.
+
+    A dotted path is known only if a recipe of this process names it: a file of records must not import modules.
+    """
+    if name not in protocol_names():
+        return _named.get(name)
+    try:
+        return protocol(name)
+    except plugins.UnknownKindError:
+        return None
 
 
 @cache

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import Annotated, ClassVar, Literal, NamedTuple
 
 from pydantic import Field, model_validator
@@ -39,6 +40,17 @@ class ObjectiveParams(Section):
     `components/training/objectives` that has the section's name."""
     name: str
 
+    @model_validator(mode="after")
+    def _class_is_there(self) -> ObjectiveParams:
+        """Without importing it, because it needs torch."""
+        module = type(self).objective_class.partition(":")[0]
+        if module and not _is_module(module):
+            raise ValueError(
+                f"the class of the objective {self.name} is to be {type(self).objective_class}, and there is no module "
+                f"{module}: correct {type(self).__name__}.objective_class"
+            )
+        return self
+
     @property
     def needs_reference(self) -> bool:
         """Whether training keeps a copy of the policy with which the phase began, and scores each turn with it."""
@@ -63,6 +75,13 @@ class ObjectiveParams(Section):
     def trained_trajectories(self, sampled: SampledRound) -> float:
         """Expected number of trajectories that an update trains on: those of the effective groups."""
         return sampled.effective_groups * sampled.group_size
+
+
+def _is_module(name: str) -> bool:
+    try:
+        return find_spec(name) is not None
+    except (ImportError, ValueError):  # a package above it is missing, or it is no name
+        return False
 
 
 class OnlineParams(ObjectiveParams):

@@ -12,7 +12,7 @@ from components.training.objectives.interface import (
     UpdateContext,
     UpdateStats,
 )
-from components.training.objectives.registry import objective_class, objective_classes, objective_of
+from components.training.objectives.registry import class_of, objective_class, objective_of
 from components.training.objectives.supervised import SupervisedObjective, WeightedSample
 
 __all__ = [
@@ -22,7 +22,7 @@ __all__ = [
     "UpdateContext",
     "UpdateStats",
     "WeightedSample",
+    "class_of",
     "objective_class",
-    "objective_classes",
     "objective_of",
 ]

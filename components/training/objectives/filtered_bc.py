@@ -40,11 +40,6 @@ class FilteredBC(PolicyGradient):
         assert isinstance(section, FilteredBCParams)
         return cls(section)
 
-    @property
-    @override
-    def epochs(self) -> int:
-        return self.params.epochs
-
     @override
     def can_learn_from(self, rewards: Sequence[float]) -> bool:
         """One member succeeds."""

@@ -38,11 +38,6 @@ class GroupRelative(PolicyGradient):
 
     @property
     @override
-    def epochs(self) -> int:
-        return self.params.ppo_epochs
-
-    @property
-    @override
     def tis_cap(self) -> float | None:
         return self.params.tis_cap
 

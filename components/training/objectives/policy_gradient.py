@@ -56,9 +56,9 @@ class PolicyGradient(Objective):
     """The objective's section of the recipe, with the limits of the gap between trainer and rollout."""
 
     @property
-    @abstractmethod
     def epochs(self) -> int:
         """Passes over an iteration's turns."""
+        return self.params.passes
 
     @property
     def tis_cap(self) -> float | None:

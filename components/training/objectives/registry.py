@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
 from functools import cache
 
 from components import plugins
@@ -18,23 +17,16 @@ def class_of(section: type[ObjectiveParams]) -> type[Objective]:
     Raises:
         plugins.UnknownKindError: it cannot be imported, or is no `Objective`; the message says where it was looked for.
     """
-    path = section.objective_class or f"{__package__}.{section.model_fields['name'].default}:{plugins.KIND}"
+    path = section.objective_class or f"{__package__}.{section.model_fields['name'].default}"
     module, _, attribute = path.partition(":")
     try:
-        kind = getattr(importlib.import_module(module), attribute)
-    except (ImportError, AttributeError) as error:
-        raise plugins.UnknownKindError(f"{section.__name__}: no objective at {path}: {error}") from error
+        kind = getattr(importlib.import_module(module), attribute or plugins.KIND)
+    except Exception as error:
+        reason = f"{type(error).__name__}: {error}"
+        raise plugins.UnknownKindError(f"{section.__name__}: no objective at {path}: {reason}") from error
     if not (isinstance(kind, type) and issubclass(kind, Objective)):
         raise plugins.UnknownKindError(f"{section.__name__}: {path} is {kind!r}, which is no Objective")
     return kind
-
-
-@cache
-def objective_classes() -> Mapping[str, type[Objective]]:
-    """All objectives of RL by name, in alphabetical order."""
-    sections = (plugins.find("objectives", name) for name in plugins.usable("objectives"))
-    kinds = [kind for kind in sections if isinstance(kind, type) and issubclass(kind, ObjectiveParams)]
-    return {kind.model_fields["name"].default: class_of(kind) for kind in kinds}
 
 
 def objective_class(params: Params) -> type[Objective]:

@@ -33,10 +33,6 @@ class MeanBaseline(PolicyGradient):
         assert isinstance(section, MeanBaselineParams)
         return cls(section)
 
-    @property
-    def epochs(self) -> int:
-        return 1
-
     def credits(self, group: Group) -> list[list[Credit | None]]:
         mean = sum(group.scored) / max(len(group.scored), 1)
         return [
