@@ -1,7 +1,7 @@
-"""A protocol, an objective and a judge of another distribution, installed and named. `test_smoke` runs the whole
-pipeline with the first two.
+"""A protocol, an objective and a judge of another distribution, installed and named.
 
-`tests/third_party_kinds` is the package that the how-to pages on these kinds show.
+`test_smoke` runs the whole pipeline with the protocol, and trains a phase with the objective. `tests/third_party_kinds`
+is the package that the how-to pages on these kinds show.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ from components.params.section import Section
 
 @dataclass(frozen=True)
 class Choice:
-    """Annotation of a union of sections."""
+    """Annotation of a union of sections, or of the base class of a family's sections."""
 
     key: str
     """The field that names the kind."""
