@@ -16,7 +16,8 @@ class Stage:
 
     `needs` are the stages before it, `metrics` its metric files relative to the project, `params` the dotted keys of
     the recipe that it depends on, `stale` is the reason why DVC would run it now, or None, and `uncached` are its
-    outputs that DVC's cache does not keep, relative to the project.
+    outputs that DVC's cache does not keep, relative to the project. `reads` are the files and folders that it depends
+    on, relative to the project.
     """
 
     name: str
@@ -27,6 +28,7 @@ class Stage:
     params: tuple[str, ...] = ()
     stale: str | None = None
     uncached: tuple[str, ...] = ()
+    reads: tuple[str, ...] = ()
 
 
 def read(root: Path | str = ".", with_status: bool = False, targets: Sequence[str] = ()) -> dict[str, Stage]:
@@ -67,6 +69,7 @@ def read(root: Path | str = ".", with_status: bool = False, targets: Sequence[st
                 ),
                 stale=_reason(status.get(stage.addressing)),
                 uncached=tuple(out.def_path for out in stage.outs if not out.use_cache),
+                reads=tuple(sorted(dep.def_path for dep in stage.deps if not isinstance(dep, ParamsDependency))),
             )
     return stages
 

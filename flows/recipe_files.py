@@ -1,9 +1,11 @@
-"""The texts of a recipe that may name files or folders."""
+"""The files that stages read and git does not have: fixed folders, and what the texts of a recipe may name."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+UNTRACKED_INPUTS = ("data/demonstrations", "data/task_files")
+"""Folders whose files git ignores and stages read."""
 _ENVIRONMENT = ".venv"
 """How the names of folders with installed packages begin, such as that of vLLM's Python. Each clone has its own."""
 _LONGEST_NAME = 255

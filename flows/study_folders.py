@@ -32,13 +32,11 @@ import yaml
 from components import store
 from flows import process
 from flows.crash_safe_dvc import repair
-from flows.recipe_files import possible_paths
+from flows.recipe_files import UNTRACKED_INPUTS, possible_paths
 
 STUDIES = store.STATE / "studies"
 LEFT_OUT = ("dvc.lock", "params.yaml", "docs/images/", "perf/", "tests/")
 """Files and folders that no stage reads, or that every folder has of its own."""
-UNTRACKED_INPUTS = ("data/demonstrations", "data/task_files")
-"""Folders that git ignores and stages read."""
 _COPIED = Path(".waymark/copied.json")
 
 

@@ -36,7 +36,7 @@ class Order:
 
     `token` is new with each try. `needs` are the stages before it, `needed_files` their outputs that DVC's cache does
     not keep, `own_files` those of the stage. `commit` is that of the pipeline flow's clone, as `commit` gives it.
-    `lock` has the entries of `dvc.lock` by stage. `inputs` are files that the recipe names and git does not have, with
+    `lock` has the entries of `dvc.lock` by stage. `inputs` are files that the stage reads and git does not have, with
     their fingerprints (`inputs.untracked`).
     """
 

@@ -1,4 +1,4 @@
-"""Files that the recipe names and git does not have, such as task files: each clone has its own, and they must agree.
+"""Files that a stage reads and git does not have, such as task files: each clone has its own, and they must agree.
 
 They are compared and not sent, because a set of tasks can be larger than all else that a run moves.
 """
@@ -12,24 +12,31 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from components.params import value_at
-from flows.recipe_files import possible_paths
+from flows.recipe_files import UNTRACKED_INPUTS, possible_paths
 
 _PART = 1024 * 1024
 """Bytes at the beginning and at the end of a file that are compared, beside its size."""
 
 
-def untracked(root: Path, recipe: Mapping[str, object], keys: Sequence[str]) -> dict[str, str]:
-    """The files and folders that a stage's part of the recipe names and git does not track, each with its fingerprint.
+def untracked(
+    root: Path, recipe: Mapping[str, object], keys: Sequence[str], reads: Sequence[str] = ()
+) -> dict[str, str]:
+    """The files and folders that a stage reads and git does not track, each with its fingerprint.
+
+    They are those that the stage's part of the recipe names. Of the folders of task files and demonstrations that DVC
+    tracks they are the folder, so that a file too many is noticed, and each file in it.
 
     Args:
         keys: the dotted keys of the recipe that the stage depends on.
+        reads: the files and folders that it depends on.
     """
     named = possible_paths([value_at(recipe, key) for key in keys])
-    return {
-        path: fingerprint(root / path)
-        for path in sorted({os.path.normpath(text) for text in named if _is_path(root, text)})
-        if not _is_tracked(root, path)
-    }
+    paths = {os.path.normpath(text) for text in named if _is_path(root, text)}
+    paths = {path for path in paths if not _is_tracked(root, path)}
+    for folder in set(UNTRACKED_INPUTS).intersection(reads):
+        if (root / folder).is_dir():
+            paths |= {folder, *(f"{folder}/{name}" for name in _names(root / folder))}
+    return {path: fingerprint(root / path) for path in sorted(paths)}
 
 
 def differences(root: Path, expected: Mapping[str, str]) -> list[str]:
@@ -46,9 +53,7 @@ def fingerprint(path: Path) -> str:
     machine may have logins of its own."""
     checksum = hashlib.sha256()
     if path.is_dir():
-        names = [file.relative_to(path) for file in path.rglob("*") if file.is_file()]
-        shown = sorted(name.as_posix() for name in names if not any(part.startswith(".") for part in name.parts))
-        checksum.update("\n".join(shown).encode())
+        checksum.update("\n".join(_names(path)).encode())
     else:
         size = path.stat().st_size
         checksum.update(f"{size}\0".encode())
@@ -57,6 +62,11 @@ def fingerprint(path: Path) -> str:
             content.seek(max(_PART, size - _PART))
             checksum.update(content.read(_PART))
     return checksum.hexdigest()[:16]
+
+
+def _names(folder: Path) -> list[str]:
+    names = [file.relative_to(folder) for file in folder.rglob("*") if file.is_file()]
+    return sorted(name.as_posix() for name in names if not any(part.startswith(".") for part in name.parts))
 
 
 def _is_path(root: Path, text: str) -> bool:

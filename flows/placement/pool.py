@@ -197,7 +197,7 @@ class Pools:
             lock=handover.lock_entries(self._root),
             sync_s=self._placement.sync_s,
             lost_after_s=self._placement.lost_after_s,
-            inputs=inputs.untracked(self._root, yaml.safe_load(params), stage.params),
+            inputs=inputs.untracked(self._root, yaml.safe_load(params), stage.params, stage.reads),
         )
         deployment = self._deployments[pool, fnmatchcase(stage.name, ALONE)]
         self._retried(lambda: handover.send(self._store, order), stage.name)

@@ -74,8 +74,9 @@ def _carried_out(order: Order, shared: SharedStore, root: Path, life: _Life) -> 
             )
         if different := inputs.differences(root, order.inputs):
             raise OrderRefused(
-                f"this worker's clone {root} has not the files of the pipeline's clone that the recipe names and git "
-                f"ignores: {', '.join(different)}; copy them from there to the same path here"
+                f"this worker's clone {root} has not the files of the pipeline's clone that the stage reads and git "
+                f"ignores: {', '.join(different)}; copy them from there to the same path here, and of a folder that "
+                "differs also remove the files that are not there"
             )
         process.end_abandoned(root, order.stage)  # an earlier order's stage must not write below the restored state
         for line in repair(root):

@@ -115,7 +115,9 @@ def test_a_changed_task_file_makes_the_tasks_stale(tmp_path: Path) -> None:
         (project / name).touch()
     commit = [sys.executable, "-m", "dvc", "commit", "--force", "collect_tasks"]
     subprocess.run(commit, cwd=project, capture_output=True, check=True)
-    assert graph.read(project, with_status=True)["collect_tasks"].stale is None
+    stage_now = graph.read(project, with_status=True)["collect_tasks"]
+    assert stage_now.stale is None
+    assert {"data/task_files", "components/worlds"} <= set(stage_now.reads)
     (project / "data/task_files/shop.jsonl").write_text("{}\n")
     assert graph.read(project, with_status=True)["collect_tasks"].stale == "changed deps data/task_files"
 

@@ -170,6 +170,22 @@ def test_ignored_files_are_those_of_the_stages_own_keys(leader, tmp_path):
     assert inputs.differences(leader.root, of_browser) == ["data/logins (differs)"]
 
 
+@pytest.mark.parametrize("of_worker", [[], ["own.jsonl", "another.jsonl"]], ids=["too few", "too many"])
+def test_a_clone_with_other_task_files_refuses(leader, carry_out, of_worker):
+    """DVC tracks their folder, so the stage would be stale wherever the other clone's files are."""
+    for clone, names in ((leader.root, ["own.jsonl"]), (leader.other, of_worker)):
+        (clone / "data/task_files").mkdir(parents=True)
+        for name in names:
+            (clone / "data/task_files" / name).write_text("tasks")
+    assert inputs.untracked(leader.root, {}, [], ["source.txt"]) == {}
+    needed = inputs.untracked(leader.root, {}, [], ["data/task_files"])
+    assert [*needed] == ["data/task_files", "data/task_files/own.jsonl"]
+    leader.order(inputs=needed)
+    with pytest.raises(OrderRefused):
+        carry_out("first", leader.other)
+    assert "git ignores: data/task_files (differs)" in leader.report().error
+
+
 def test_an_order_that_was_replaced_does_nothing(leader, carry_out):
     leader.order("first")
     leader.order("second")
