@@ -67,7 +67,7 @@ demo: browser
 
 # A file's tests run in one process, in which torch has one thread.
 test: browser kiwix
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(AGAIN) -n $(JOBS) --dist loadfile -m "not slow and not vllm"
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(AGAIN) -n $(JOBS) --dist loadfile --no-loadscope-reorder -m "not slow and not vllm"
 
 # The tests of a shared MLflow server start one with PostgreSQL.
 postgres:

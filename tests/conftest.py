@@ -86,14 +86,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Mark a test `heavy` if it, its fixtures or functions of `tests` that they use name something of `HEAVY`, and
     `slow` if it is a case that the marker `every` leaves to `make test-rest`.
 
-    With --no-loadscope-reorder, the files whose tests may take longest run first: at the end of a run of several
-    processes, one long file would leave all but one idle.
+    With --no-loadscope-reorder, the files whose tests may take longest run first, then those with most heavy tests: at
+    the end of a run of several processes, one long file would leave all but one idle.
     """
-    if config.getoption("loadscopereorder", True) is False:
-        longest: dict[Path, float] = {}
-        for item in items:
-            longest[item.path] = max(longest.get(item.path, 0), time_limit(item))
-        items.sort(key=lambda item: -longest[item.path])
     cases: Counter[tuple[Path, str]] = Counter()
     for item in items:
         if isinstance(item, pytest.Function):
@@ -105,6 +100,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             fixtures = [found.func for found in item._fixtureinfo.name2fixturedefs.values() for found in found]
             if any(is_heavy(function) for function in (item.function, *fixtures)):
                 item.add_marker(pytest.mark.heavy)
+    if config.getoption("loadscopereorder", True) is False:
+        longest: dict[Path, float] = {}
+        for item in items:
+            longest[item.path] = max(longest.get(item.path, 0), time_limit(item))
+        tests = Counter(item.path for item in items)
+        heavy = Counter(item.path for item in items if item.get_closest_marker("heavy"))
+        items.sort(key=lambda item: (-longest[item.path], -heavy[item.path], -tests[item.path]))
 
 
 def pytest_collection_finish() -> None:
