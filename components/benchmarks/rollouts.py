@@ -89,7 +89,7 @@ async def roll_out_paced(
             worlds.require_independent(tasks, f"repeats = {repeats}")
         except WorldError as error:
             raise BenchmarkError(str(error)) from error
-    params = params.model_copy(update={"worlds": {world.name: world.params for world in worlds}})
+    params = params.model_copy(update={"worlds": {world.key: world.params for world in worlds}})
     is_live = all(map(worlds.is_live, tasks))
     if subject.open is None and not all(worlds.of(task).can_teach(task) for task in tasks):
         raise BenchmarkError("the scripted teacher cannot do all of these tasks: name a model with --model")

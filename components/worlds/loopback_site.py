@@ -36,7 +36,6 @@ class LoopbackSite(ABC, Generic[S]):
 
     origins: ClassVar[tuple[str, ...]]
     instruction: str | None = None
-    rewards: bool = False
     names_options: bool = True
     keeps_cache: bool = True
     keeps_page: bool = False
@@ -46,6 +45,11 @@ class LoopbackSite(ABC, Generic[S]):
 
     def __init__(self) -> None:
         self._running: S | None = None
+
+    @property
+    def rewards(self) -> bool:
+        """Whether the subclass has a `reward` of its own."""
+        return type(self).reward is not LoopbackSite.reward
 
     @abstractmethod
     def serve(self) -> S:

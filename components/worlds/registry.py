@@ -23,11 +23,15 @@ def world_class(name: str) -> type[World]:
     """The class of a world: built in, installed in the entry-point group `waymark.worlds`, or given by dotted path.
 
     Raises:
-        plugins.UnknownKindError: no world has this name, or the object is no `World`.
+        plugins.UnknownKindError: no world has this name, or the object is no `World`, or one with another name.
     """
     kind = plugins.find(FAMILY, name)
     if not (isinstance(kind, type) and issubclass(kind, World)):
         raise plugins.UnknownKindError(f"{name!r} is {kind!r}, which is no subclass of components.worlds.World")
+    if name in plugins.names(FAMILY) and kind.name != name:
+        raise plugins.UnknownKindError(
+            f"the world {name!r} is {kind.__name__}, whose name is {kind.name!r}: give the entry point this name, too"
+        )
     return kind
 
 
@@ -61,7 +65,12 @@ def _made(name: str) -> World | str:
 
 def worlds_of(params: Params) -> Worlds:
     """The worlds that a recipe names."""
-    return Worlds(world_class(name)(section) for name, section in params.worlds.items())
+    return Worlds(_keyed(key, world_class(key)(section)) for key, section in params.worlds.items())
+
+
+def _keyed(key: str, world: World) -> World:
+    world.key = key
+    return world
 
 
 class Worlds:
@@ -130,7 +139,7 @@ class Worlds:
         """
         dependent = next((world for world in map(self.of, tasks) if not world.independent_episodes), None)
         if dependent is not None:
-            raise WorldError(f"worlds.{dependent.name}{_dependence(dependent, [repetition])}")
+            raise WorldError(f"worlds.{dependent.key}{_dependence(dependent, [repetition])}")
 
     def require_replayable(self, tasks: Iterable[Task]) -> None:
         """Refuses branches (`rl.branches`) of tasks whose state the same calls may not reach again.
@@ -140,7 +149,7 @@ class Worlds:
         """
         other = next((world for world in map(self.of, tasks) if not world.replayable), None)
         if other is not None:
-            raise WorldError(f"worlds.{other.name}{_not_replayable(other)}")
+            raise WorldError(f"worlds.{other.key}{_not_replayable(other)}")
 
     def sites(self) -> list[Site | None]:
         """The sites of all worlds, several where a world serves its pages by several processes; None for pages on the
@@ -154,12 +163,13 @@ class Worlds:
             RecipeError: there are problems; the message has one line for each.
         """
         problems = [
-            f"worlds.{world.name}{'' if problem.startswith(':') else '.'}{problem}"
+            f"worlds.{world.key}{'' if problem.startswith(':') else '.'}{problem}"
             for world in self._worlds
             for problem in [
                 *world.problems(recipe),
                 *_repetition_problems(world, recipe),
                 *_branch_problems(world, recipe),
+                *_teacher_problems(world, recipe),
             ]
         ]
         if problems:
@@ -191,7 +201,7 @@ def _repetition_problems(world: World, recipe: Params) -> list[str]:
 def _dependence(world: World, repetitions: Sequence[str]) -> str:
     """Why a world's tasks cannot be tried more than once, and the remedy. It goes on after `worlds.<name>`."""
     remedy = (
-        f"set worlds.{world.name}.independent_episodes to true"
+        f"set worlds.{world.key}.independent_episodes to true"
         if "independent_episodes" in type(world.params).model_fields
         else f"set {type(world).__name__}.independent_episodes = True"
     )
@@ -207,13 +217,28 @@ def _branch_problems(world: World, recipe: Params) -> list[str]:
     return [] if recipe.rl.branches is None or world.replayable else [_not_replayable(world)]
 
 
+def _teacher_problems(world: World, recipe: Params) -> list[str]:
+    """The problem of a world without a scripted teacher, if that is to teach its training tasks. The live web says it
+    itself."""
+    if recipe.teacher.policy != "scripted" or type(world).teacher is not World.teacher or not world.origins:
+        return []
+    planned = world.planned_tasks(0, 0)
+    if planned.total() and not planned["train"]:
+        return []
+    return [
+        ": teacher.policy = scripted, and this world has no scripted teacher: set teacher.policy to endpoint and let a "
+        f"model teach, or write {type(world).__name__}.teacher (docs/how-to/add-a-world.md)"
+    ]
+
+
 def _not_replayable(world: World) -> str:
     """Why episodes cannot branch, and the remedy. It goes on after `worlds.<name>`."""
     return (
         ": rl.branches begins episodes at a turn of another one, whose calls it runs again on a fresh copy of the "
         "data, and this world does not say that the same calls lead to the same state. Set rl.branches to null, take a "
         f"world that says so ({' or '.join(_replayable_names())}), or, if each episode of a task begins with the same "
-        f"data of its own, set {type(world).__name__}.replayable = True (docs/concepts/world.md)"
+        f"data of its own, set {type(world).__name__}.replayable = True, or `replayable: true` in the site.yaml of a "
+        "site of your own (docs/concepts/world.md)"
     )
 
 

@@ -106,6 +106,8 @@ class World(ABC):
 
     def __init__(self, params: Section) -> None:
         self.params: Any = params
+        self.key = self.name
+        """The key of its section in the recipe: its name, or the dotted path that stands there."""
 
     # ---- the recipe -------------------------------------------------------------------------------------------------
 

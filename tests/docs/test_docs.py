@@ -208,7 +208,11 @@ def differences(shown: Sequence[str], package: Sequence[Path]) -> list[str]:
 
 def test_the_page_on_worlds_shows_its_package_whole_and_as_it_is():
     shown = [code for code in blocks("how-to/add-a-world.md", "python") if "def requirements" not in code]
-    assert differences(shown, [*(ROOT / "tests/third_party_world/waymark_shelf").glob("*.py")]) == []
+    package = ROOT / "tests/third_party_world"
+    assert differences(shown, [*(package / "waymark_shelf").glob("*.py")]) == []
+    assert [text.strip() for text in blocks("how-to/add-a-world.md", "toml")] == [
+        (package / "pyproject.toml").read_text().strip()
+    ]
 
 
 @pytest.mark.parametrize(

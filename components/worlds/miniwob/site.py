@@ -50,7 +50,6 @@ class MiniWoBSite(LoopbackSite[Server]):
     origin = "http://miniwob"
     origins = (origin,)
     instruction = "#query"
-    rewards = True
     names_options = False
     lists_details = False
     awaits_requests = False

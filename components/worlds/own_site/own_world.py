@@ -16,6 +16,7 @@ from pydantic import Field, model_validator
 from components.params import BrowserParams, Section
 from components.params import Params as Recipe
 from components.records import Split, Task
+from components.worlds.answers import Answer
 from components.worlds.oracle import Oracle
 from components.worlds.own_site.checking import check_tasks
 from components.worlds.own_site.image import digest, ensure, find_programs, image_of
@@ -195,6 +196,10 @@ class OwnSite(World):
         rng = random.Random(f"{task.task_id}|{attempt}|{seed}")
         return Instance.of(self.definition, task).oracle(rng, noise, task.intent)
 
+    def expected_answer(self, task: Task) -> Answer | None:
+        """The answer of the task's template for its parameters."""
+        return Instance.of(self.definition, task).expected
+
     def check(
         self, names: Sequence[str], browser: BrowserParams, first_seed: int, seeds: int
     ) -> AsyncIterator[TaskCheck]:
@@ -241,6 +246,7 @@ def own_site(file: str) -> type[OwnSite]:
         "origins": (site.address,),
         "definition": site,
         "folder": folder,
+        "replayable": site.replayable,
     }
     if site.forgeable:
         members |= {"forgeable": site.forgeable, "clean_success": f"the rule is satisfied, but {site.forgeable}"}

@@ -150,7 +150,8 @@ class StateFiles(Section):
     sqlite: list[str] = Field(default_factory=list)
     """Databases, by their paths in `$DATA`."""
     files: list[Annotated[str, AfterValidator(_file_pattern)]] = Field(default_factory=list)
-    """Patterns of files in `$DATA`, such as `pages/*.txt`. They are the table `files`: key `path`, column `text`."""
+    """Patterns of files in `$DATA`, such as `pages/*.txt`. They are the table `files` with the columns
+    `path`, the key, and `text`."""
     responses: dict[str, JsonRows] = Field(default_factory=dict, alias="json")
     """Lists in JSON responses, by the name of the table that they are."""
     keys: dict[str, list[str]] = Field(default_factory=dict)
@@ -204,6 +205,9 @@ class SiteFile(Section):
     forgeable: str = ""
     """How a script of the page could fake the state that rules look at; empty if only the application's server has it.
     Reports and `waymark world check` say it."""
+    replayable: bool = False
+    """Whether the same calls on a fresh copy always lead to the same pages: none shows the present time, or random
+    content that matters for a task. Branches (`rl.branches`) need it."""
     tasks: dict[str, TaskTemplate] = Field(default_factory=dict)
 
     @property

@@ -82,11 +82,12 @@ def _back_up(source: sqlite3.Connection, target: sqlite3.Connection) -> None:
 
 
 def file_rows(folder: Path, patterns: Sequence[str]) -> Rows:
-    """The files that match, by path: their text, or the digest of a file that is no text."""
+    """The files that match, by path: `path`, and `text`, which is the digest of a file that is no text."""
     rows: Rows = {}
     for path in sorted({path for pattern in patterns for path in folder.glob(pattern) if path.is_file()}):
         with contextlib.suppress(FileNotFoundError):  # the application has renamed or removed it since
-            rows[str(path.relative_to(folder))] = {"text": _text(path.read_bytes())}
+            name = str(path.relative_to(folder))
+            rows[name] = {"path": name, "text": _text(path.read_bytes())}
     return rows
 
 

@@ -95,7 +95,6 @@ def row(family: str, seed: int, split: str) -> dict[str, Any]:
         "intent": intents[kind],
         "start_url": f"{ORIGIN}/",
         "website": f"shelf/{family}",
-        "source": "shelf",
         "seed": seed,
         "split": split,
         "evaluator": {"type": "site_reward", "deed": deed(family, seed)},
@@ -106,7 +105,6 @@ class ShelfSite(LoopbackSite[Library]):
     """The library while it is served. Each episode is a reader with a token of its own, in a cookie."""
 
     origins = (ORIGIN,)
-    rewards = True
 
     def __init__(self) -> None:
         super().__init__()
@@ -134,7 +132,7 @@ class ShelfSite(LoopbackSite[Library]):
 
 
 class ShelfTeacher:
-    """Does the task step by step; `errs` makes it click the first button instead."""
+    """Does the task step by step; `errs` makes it click another element of the same role once."""
 
     acts_on: ClassVar[Literal["points"]] = "points"
 
@@ -143,7 +141,7 @@ class ShelfTeacher:
         self._errs = errs
         self._steps = {
             "borrow": [("button", f"Borrow {title}")],
-            "search": [("textbox", title), ("button", "Search")],
+            "search": [("write", title), ("button", "Search")],
             "rate": [("link", title), ("button", f"{''.join(stars)} stars")],
         }[kind]
 
@@ -151,13 +149,14 @@ class ShelfTeacher:
         """The next step; the last one also says `done`."""
         role, name = self._steps.pop(0)
         finished = [] if self._steps else [ToolCall(name="done", arguments={"answer": "done"})]
-        if role == "textbox":
+        if role == "write":
             field = next(item for item in elements if item.role == "field")
             write = ToolCall(name="write", arguments={"text": name})
             return TeacherTurn(f'click field {field.x} {field.y}, write "{name}"', [_click(field), write])
         wrong = [item for item in elements if item.role == role and item.name != name]
         right = [item for item in elements if item.role == role and item.name == name]
         item = (wrong if self._errs and wrong else right)[0]
+        self._errs = self._errs and item in right
         return TeacherTurn(f'click {role} "{item.name}" {item.x} {item.y}', [_click(item), *finished])
 
 

@@ -227,6 +227,15 @@ def test_a_refusal_needs_its_reason_and_no_deed(written: Path, text: str, is_rig
     assert expected.accepts(text) is is_right
 
 
+def test_the_world_knows_the_answer_of_a_task_without_its_application(world: OwnSite, written: Path) -> None:
+    """`waymark judge attack` compares with it."""
+    task = Task.model_validate(an_instance(written, "Mug", {"refusal": ["sold out"]}).row("eval"))
+    answer = world.expected_answer(task)
+    assert answer is not None
+    assert (answer.accepts("It is sold out."), answer.accepts("It is not there.")) == (True, False)
+    assert world.expected_answer(Task.model_validate(an_instance(written, "Mug", {}).row("eval"))) is None
+
+
 @pytest.mark.parametrize(
     ("title", "text", "is_right"),
     [

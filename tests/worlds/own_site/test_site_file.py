@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from components.worlds.own_site import OwnSite, OwnSiteError, read_site
+from components.worlds.own_site import OwnSite, OwnSiteError, own_site, read_site
 from components.worlds.own_site.image import digest, ensure
 from components.worlds.own_site.instances import Templates
 from components.worlds.own_site.site_file import Reset
@@ -252,6 +252,12 @@ def test_what_stands_twice_is_named(written: Path) -> None:
     (folder / "site.yaml").write_text(f"{text}\nready: /other\nready: /another\n")
     with pytest.raises(OwnSiteError, match="found 'ready' twice"):
         read_site(folder)
+
+
+@pytest.mark.parametrize(("said", "is_replayable"), [({}, False), ({"replayable": True}, True)])
+def test_a_site_says_whether_its_pages_can_be_reached_again(written: Path, said: dict, is_replayable: bool) -> None:
+    folder = changed(written, lambda site: site.update(said))
+    assert own_site(str(folder / "__init__.py")).replayable is is_replayable
 
 
 def test_a_name_with_an_underscore_has_a_host_that_servers_accept(written: Path) -> None:

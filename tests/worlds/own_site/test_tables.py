@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from components.records import RowChange
+from components.worlds.effects import Changed
 from components.worlds.own_site import tables
 from components.worlds.own_site.site_file import OwnSiteError
 from components.worlds.own_site.tables import Snapshot, copy_of, differences, file_rows, overwrite, query
@@ -172,4 +173,17 @@ def test_a_file_that_vanishes_while_files_are_read_is_no_row(tmp_path, monkeypat
         return read(path)
 
     monkeypatch.setattr(type(tmp_path), "read_bytes", gone)
-    assert file_rows(tmp_path, ["*"]) == {"a.txt": {"text": "a.txt"}}
+    assert file_rows(tmp_path, ["*"]) == {"a.txt": {"path": "a.txt", "text": "a.txt"}}
+
+
+def test_a_change_of_files_says_which_file(tmp_path):
+    """An effect can then ask for the file, `where: {path: notes/a.txt}`."""
+    (tmp_path / "notes").mkdir()
+    for name in ("a.txt", "b.txt"):
+        (tmp_path / "notes" / name).write_text("old")
+    before = file_rows(tmp_path, ["notes/*.txt"])
+    (tmp_path / "notes/a.txt").write_text("new")
+    after = file_rows(tmp_path, ["notes/*.txt"])
+    (change,) = differences(Snapshot({}, {"files": before}), Snapshot({}, {"files": after}))
+    assert Changed("files", {"path": "notes/a.txt"}, {"text": "new"}).matches(change)
+    assert not Changed("files", {"path": "notes/b.txt"}, {"text": "new"}).matches(change)
