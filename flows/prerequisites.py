@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from components.endpoint import EndpointError, require_key
-from components.params import EndpointParams, EndpointTeacherParams, Params, load
+from components.params import EndpointParams, EndpointTeacherParams, Params, RecipeError, load
 from components.serving_limits import ServedModel, refusals, started_servers
 from components.vllm_arguments import NoEngineError, unknown_arguments
 from flows.crash_safe_dvc import StageFailed
@@ -19,14 +19,15 @@ from flows.graph import Stage
 
 SERVING = {"inference.vllm": {"judge_rollouts", "train_rl", "evaluate"}, "judge.distill.vllm": {"train_rl"}}
 """The stages that start the vLLM servers of a section."""
+LABELLED_BY_STAGES = frozenset(f"data/judge/{table}.parquet" for table in ("trajectories", "verdicts"))
+"""What the stage `judge_rollouts` makes, of the files that `judge.trust.labels` may name."""
 
 
 def require(root: Path, stages: dict[str, Stage], due: Collection[str]) -> None:
     """Require what the stages that are due need.
 
     Raises:
-        StageFailed: something is missing; the message names all of it.
-        RecipeError: params.yaml is wrong.
+        StageFailed: something is missing, and the message names all of it; or params.yaml is wrong.
     """
     path = root / "params.yaml"
     raw = (yaml.safe_load(path.read_text(encoding="utf-8")) if path.exists() else None) or {}
@@ -37,14 +38,17 @@ def require(root: Path, stages: dict[str, Stage], due: Collection[str]) -> None:
         )
     if not {"teacher", "judge", "model", "curate"} <= raw.keys():  # not a recipe of Waymark's stages
         return
-    params = load(path)
-    missing = [*_refused_models(params, root, due)]
-    if not params.placement.pools:  # else keys, files and environments may be on the workers alone
-        missing += [
-            *_missing_keys(params, due),
-            *_missing_files(params, root, due),
-            *_missing_engines(params, root, due),
-        ]
+    try:
+        params = load(path)
+    except RecipeError as error:
+        raise StageFailed(str(error)) from error
+    here = {name for name in due if params.placement.pool(name) is None}  # a worker has keys and files of its own
+    missing = [
+        *_refused_models(params, root, due),
+        *_missing_keys(params, here),
+        *_missing_files(params, root, here),
+        *_missing_engines(params, root, here),
+    ]
     if missing:
         lines = "\n".join(f"- {item}" for item in missing)
         raise StageFailed(f"nothing was run, because something is missing:\n{lines}")
@@ -77,7 +81,8 @@ def _endpoints(params: Params) -> Iterator[tuple[str, EndpointParams]]:
             for endpoint in (model.endpoint, *model.voters):
                 yield stage, endpoint
     if model is not None and judge.reward == "model":
-        yield "train_rl", model.endpoint
+        for endpoint in (model.endpoint, *model.voters):
+            yield "train_rl", endpoint
 
 
 def _missing_engines(params: Params, root: Path, due: Collection[str]) -> Iterator[str]:
@@ -106,10 +111,18 @@ def _started_servers(params: Params, due: Collection[str]) -> Iterator[tuple[Ser
 
 
 def _missing_files(params: Params, root: Path, due: Collection[str]) -> Iterator[str]:
-    base = params.model.judge_base
-    is_local = base.startswith(("data/", ".", "/"))  # what is in models/ a stage may make
-    if "distill_judge" in due and is_local and not (root / base / "config.json").exists():
-        yield f"for distill_judge: no model at {base}: correct model.judge_base"
+    for stage, key, base in (
+        ("train_sft", "base", params.model.base),
+        ("distill_judge", "judge_base", params.model.judge_base),
+    ):
+        is_local = base.startswith(("data/", ".", "/"))  # what is in models/ a stage may make
+        if stage in due and is_local and not (root / base / "config.json").exists():
+            yield f"for {stage}: no model at {base}: correct model.{key}"
+    labels = params.judge.trust.labels
+    if labels is not None and any(name.startswith("train_rl@") for name in due):
+        for file in (labels.file, labels.trajectories):
+            if file not in LABELLED_BY_STAGES and not (root / file).exists():
+                yield f"for train_rl: no file {file}: correct judge.trust.labels"
     if "curate_sft" in due:
         for file in params.curate.demonstrations:
             if not (root / file).exists():

@@ -61,10 +61,17 @@ class _Decision(Record):
         path = _place(run, name)
         return cls.model_validate(store.read_json(path)) if path.exists() else None
 
-    def carry_out(self, run: StageRun, name: str) -> None:
-        """Keep it in the stage's state, then log it and move the alias."""
+    def carry_out(self, run: StageRun, name: str, champion: int | None) -> None:
+        """Keep it in the stage's state, then log it and move the alias.
+
+        Args:
+            champion: the version with which this one was compared; None if there was none.
+
+        Raises:
+            ChampionChanged: another version has become the champion meanwhile.
+        """
         store.write_json(_place(run, name), self.model_dump(mode="json"))
-        run.tracker.decision(name, self.version, self.promoted, self.evidence)
+        run.tracker.decision(name, self.version, self.promoted, self.evidence, champion)
 
 
 def promote_if_better(
@@ -75,17 +82,28 @@ def promote_if_better(
     Without a champion, the version becomes the first one. A champion that was trained on another observation than this
     recipe's is not compared, because figures of two interfaces are not comparable. `measure` may raise `NotComparable`,
     and the champion stays, as it does where no task has a verdict on both sides. If the version is the champion because
-    an earlier try of the stage promoted it, that decision is logged and reported again.
+    an earlier try of the stage promoted it, that decision is logged and reported again. If another pipeline makes its
+    own model the champion meanwhile, the version is compared with that one.
     """
+    while True:
+        try:
+            return _promote_if_better(run, name, version, measure)
+        except tracking.ChampionChanged as change:
+            say(f"champion: {change}, so {name} {version} is compared with that one")
+
+
+def _promote_if_better(
+    run: StageRun, name: str, version: int, measure: Callable[[tracking.ModelVersion], Compared]
+) -> None:
     champion = tracking.champion(run.params, name)
     if champion is None:
-        _Decision(version=version, promoted=True, evidence={"reason": "first champion"}).carry_out(run, name)
+        _Decision(version=version, promoted=True, evidence={"reason": "first champion"}).carry_out(run, name, None)
         say(f"champion: {name} {version} is the first")
         return
     if champion.version == version:
         earlier = _Decision.read(run, name)
         if earlier is not None and earlier.promoted and earlier.version == version:
-            earlier.carry_out(run, name)
+            earlier.carry_out(run, name, version)
             if earlier.evaluation is not None:
                 earlier.evaluation.report(run)
         say(f"champion: {name} {version} is the champion already")
@@ -99,7 +117,7 @@ def promote_if_better(
         difference = paired_difference(*scores, run.params.evaluation.bootstrap, run.params.seed)
     except (NotComparable, EvaluationError) as reason:
         refusal: Evidence = {"against": champion.version, "reason": str(reason)}
-        _Decision(version=version, promoted=False, evidence=refusal).carry_out(run, name)
+        _Decision(version=version, promoted=False, evidence=refusal).carry_out(run, name, champion.version)
         say(f"champion: {name} {champion.version} stays: {reason}")
         return
     evaluation = run.params.evaluation
@@ -115,7 +133,7 @@ def promote_if_better(
         "min_tasks": evaluation.promotion_min_tasks,
     }
     decision = _Decision(version=version, promoted=promoted, evidence=evidence, evaluation=compared.evaluation)
-    decision.carry_out(run, name)
+    decision.carry_out(run, name, champion.version)
     say(
         f"champion: {name} {version} {'replaces' if promoted else 'does not replace'} version {champion.version}: "
         f"{difference.diff:+.1%} [{low:+.1%}, {high:+.1%}], exact p {difference.p_value:.3g}, on {difference.n} tasks"

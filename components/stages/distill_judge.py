@@ -30,6 +30,9 @@ from components.training.supervised import LossReport, TrainedModel, no_report, 
 from components.training.workers import Workers
 
 POOLS = [Path("data/pools/eval.parquet"), Path("data/pools/heldout.parquet")]
+RESAMPLES = 10_000
+"""Of the bootstrap intervals in the result. They are no key of the recipe: a change of that would train the judge anew,
+and RL with it."""
 TEACHER = Path("data/teacher")
 VOTE_TEMPERATURE = 0.3
 """Of the samples that vote beside the distilled judge's greedy verdict."""
@@ -143,7 +146,7 @@ def run_stage(workers: Workers) -> None:
                 "losses": curve,
             }
         )
-        checkpoint.unlink(missing_ok=True)
+    checkpoint.unlink(missing_ok=True)  # not before: if the end of the stage fails, the next run trains nothing again
 
 
 def distill(workers: Workers, params: Params, checkpoint: Path, report: LossReport = no_report) -> TrainedModel:
@@ -179,7 +182,7 @@ def _calibration(
 ) -> Calibration:
     """How often the verdicts agree with the labels, with an interval over tasks."""
     tasks = [trajectory.task_id for trajectory in tested]
-    return calibrate(name, tasks, labels, verdicts, params.evaluation.bootstrap, params.seed)
+    return calibrate(name, tasks, labels, verdicts, RESAMPLES, params.seed)
 
 
 def _labelled(folder: Path) -> tuple[Sequence[Trajectory], dict[str, Verdict]]:

@@ -50,7 +50,7 @@ def run_stage(workers: Workers) -> None:
                 "losses": curve,
             }
         )
-        checkpoint.unlink(missing_ok=True)
+    checkpoint.unlink(missing_ok=True)  # not before: if the end of the stage fails, the next run trains nothing again
 
 
 def clone(workers: Workers, params: Params, checkpoint: Path, report: LossReport = no_report) -> TrainedModel:

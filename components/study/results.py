@@ -80,6 +80,7 @@ class Measured(Record):
 
 class _Phase(WatchedPhase):
     iterations: list[RLIteration]
+    wall_s: float | None = None
 
 
 class _RunState(StageOutput):
@@ -224,11 +225,11 @@ def _families(episodes: Sequence[Episode]) -> dict[str, float]:
 
 def _of_training(folder: Path, remedy: str, ran: Mapping[str, float]) -> dict[str, Any]:
     """Validation success and the mean reward of the pool over the iterations of both phases, their episodes and, if
-    both are in `ran`, their seconds."""
-    stages = [f"train_rl@{phase}" for phase in PHASES]
+    both are in `ran`, their seconds: those of all tries, where a phase was killed and went on."""
     episodes: list[float | None] = []
     validation: dict[float, float] = {}
     training: list[tuple[float, float]] = []
+    seconds: list[float | None] = []
     before = 0
     for phase in PHASES:
         path = _stage_result(folder, phase)
@@ -237,12 +238,14 @@ def _of_training(folder: Path, remedy: str, ran: Mapping[str, float]) -> dict[st
         rewards = enumerate((row.pool_reward for row in read.iterations), start=before + 1)
         training += [(float(at), reward) for at, reward in rewards if reward is not None]
         episodes += [row.episodes for row in read.iterations]
+        seconds.append(read.wall_s if f"train_rl@{phase}" in ran else None)
         before += len(read.iterations)
     counted = [number for number in episodes if number is not None]
+    known = [number for number in seconds if number is not None]
     return {
         "validation": Curve(points=sorted(validation.items())),
         "training": Curve(points=training),
-        "rl_seconds": sum(ran[stage] for stage in stages) if all(stage in ran for stage in stages) else None,
+        "rl_seconds": sum(known) if len(known) == len(PHASES) else None,
         "episodes": sum(counted) if counted and len(counted) == len(episodes) else None,
     }
 

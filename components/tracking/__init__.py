@@ -9,7 +9,16 @@ MLflow is imported inside of functions, because its import takes a second.
 """
 
 from components.tracking.backend import TrackingError
-from components.tracking.registry import JUDGE, POLICY, ModelVersion, champion, model_digest, promote, registered
+from components.tracking.registry import (
+    JUDGE,
+    POLICY,
+    ChampionChanged,
+    ModelVersion,
+    champion,
+    model_digest,
+    promote,
+    registered,
+)
 from components.tracking.reviews import HumanLabel, OpenedReview, human_labels, open_review
 from components.tracking.runs import StageRun, stage_run
 from components.tracking.studies import StudyChild, StudyParent, log_study
@@ -17,6 +26,7 @@ from components.tracking.studies import StudyChild, StudyParent, log_study
 __all__ = [
     "JUDGE",
     "POLICY",
+    "ChampionChanged",
     "HumanLabel",
     "ModelVersion",
     "OpenedReview",

@@ -187,15 +187,35 @@ def _downloaded(fetch: Callable[..., str], version: MlflowVersion) -> Path:
     return path
 
 
-def promote(params: Params, name: str, version: int, evidence: Mapping[str, object]) -> None:
-    """Make a version the champion and store the evidence in its tags."""
+def promote(
+    params: Params, name: str, version: int, evidence: Mapping[str, object], champion: int | None = None
+) -> None:
+    """Make a version the champion and store the evidence in its tags.
+
+    MLflow has no exchange of an alias in one step: another machine that moves it within the same milliseconds is not
+    noticed.
+
+    Args:
+        champion: the version that is the champion as far as the caller knows; None: there is none.
+
+    Raises:
+        ChampionChanged: another version is.
+    """
     backend = connect(params.tracking)
     client = backend.client
     with exclusive():
+        models = with_retries(lambda: client.search_registered_models(f"name = '{name}'"))
+        present = models[0].aliases.get(CHAMPION) if models else None
+        if present is not None and int(present) not in (champion, version):
+            raise ChampionChanged(f"version {present} of {name} has become the champion meanwhile")
         for key, value in evidence.items():
             text = value if isinstance(value, str) else json.dumps(value)
             with_retries(partial(client.set_model_version_tag, name, str(version), f"waymark.{key}", text))
         with_retries(lambda: client.set_registered_model_alias(name, CHAMPION, str(version)))
+
+
+class ChampionChanged(RuntimeError):
+    """The champion is not the version with which the candidate was compared."""
 
 
 def _ensure_model(backend: Backend, name: str) -> None:

@@ -82,11 +82,15 @@ class StageRun:
     parent_id: str
     resumed: bool
     _logged: dict[str, set[tuple[int, str]]] = field(default_factory=dict)
+    """Points of this run by metric: those that an earlier process logged, if the run is resumed, and ours at step 0."""
+    _curves: set[str] = field(default_factory=set)
+    """Metrics that this process logged at a step."""
 
     def metrics(self, values: Mapping[str, object], step: int | None = None) -> None:
         """Log the numbers in a possibly nested mapping, under dotted names; lists of numbers get their index.
 
-        Other values are left out. A resumed run does not log a point that it already has.
+        Other values are left out. A run does not log a point of an earlier process again, nor a figure without a step
+        of which it has a curve: the figure would be the curve's point 0.
         """
         from mlflow.entities import Metric
 
@@ -94,8 +98,13 @@ class StageRun:
         new = [
             Metric(name, value, timestamp_ms, index)
             for name, value in numbers(values)
-            if not self._has(name, index, value)
+            if not self._has(name, index, value) and not (step is None and self._is_curve(name))
         ]
+        if step is None:
+            for metric in new:
+                self._points(metric.key).add((index, _stored(metric.value)))
+        else:
+            self._curves.update(metric.key for metric in new)
         for first in range(0, len(new), _METRICS_PER_BATCH):
             batch = new[first : first + _METRICS_PER_BATCH]
             with_retries(partial(self.backend.client.log_batch, self.run_id, metrics=batch))
@@ -165,28 +174,42 @@ class StageRun:
         self.tags({f"waymark.registered.{name}": str(version)})
         return version
 
-    def decision(self, name: str, version: int, promoted: bool, evidence: Mapping[str, object]) -> None:
+    def decision(
+        self, name: str, version: int, promoted: bool, evidence: Mapping[str, object], champion: int | None
+    ) -> None:
         """Log whether a version becomes the champion, with the evidence; then move the alias if it does.
 
         A process that is killed in between has logged its decision. Once the alias is moved, none is made again.
+
+        Args:
+            champion: the version with which it was compared; None if there was no champion.
+
+        Raises:
+            ChampionChanged: another version has become the champion meanwhile.
         """
         decision = "is the champion now" if promoted else "did not become the champion"
         self.tags({f"waymark.decision.{name}": f"version {version} {decision}: {json.dumps(evidence)}"})
         self.metrics({"decision": {name: {"promoted": promoted, **evidence}}})
         if promoted:
-            promote(self.recipe, name, version, evidence)
+            promote(self.recipe, name, version, evidence, champion)
 
     def _tables(self) -> list[dict[str, str]]:
         run = with_retries(lambda: self.backend.client.get_run(self.run_id))
         return json.loads(run.data.tags.get(_TABLES, "[]"))
 
-    def _has(self, name: str, step: int, value: float) -> bool:
-        if not self.resumed:
-            return False
+    def _points(self, name: str) -> set[tuple[int, str]]:
         if name not in self._logged:
-            history = with_retries(lambda: self.backend.client.get_metric_history(self.run_id, name))
+            client, history = self.backend.client, []
+            if self.resumed:
+                history = with_retries(lambda: client.get_metric_history(self.run_id, name))
             self._logged[name] = {(point.step, _stored(point.value)) for point in history}
-        return (step, _stored(value)) in self._logged[name]
+        return self._logged[name]
+
+    def _has(self, name: str, step: int, value: float) -> bool:
+        return (step, _stored(value)) in self._points(name)
+
+    def _is_curve(self, name: str) -> bool:
+        return name in self._curves or any(step for step, _ in self._points(name))
 
 
 def _close(run: StageRun, status: str) -> None:

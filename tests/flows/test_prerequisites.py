@@ -49,6 +49,28 @@ def recipe(tmp_path, monkeypatch):
 MODEL = {"endpoint": {"url": "https://api.openai.com/v1", "model": "gpt-4.1"}}
 
 
+def test_a_stage_that_runs_here_is_asked_for_what_it_needs_here(recipe):
+    """Others run on workers, which have keys of their own."""
+    root = recipe(
+        judge={"labels": "model", "model": MODEL},
+        placement={"store": "/shared", "pools": {"train_*": "gpu"}},
+        tracking={"tracking_uri": "http://server:5000"},
+    )
+    with pytest.raises(StageFailed, match=r"for label_trajectories: .*OPENAI_API_KEY"):
+        require(root, STAGES, {"label_trajectories", "train_sft"})
+    require(root, STAGES, {"train_sft"})
+
+
+def test_a_value_out_of_range_is_named(recipe):
+    with pytest.raises(StageFailed, match=r"rl\.lr = -1"):
+        require(recipe(rl={"lr": -1}), STAGES, {*STAGES})
+
+
+LOCAL = {"endpoint": {"url": "http://127.0.0.1:9/v1", "model": "m", "key_variable": None}}
+PEOPLE = {"file": "data/people.csv"}
+VOTER = {"url": "https://voters.example/v1", "model": "v", "key_variable": "VOTERS_KEY"}
+
+
 def test_a_recipe_that_lacks_nothing_is_accepted(recipe):
     require(recipe(), STAGES, {*STAGES})
 
@@ -67,6 +89,21 @@ def test_a_recipe_that_lacks_nothing_is_accepted(recipe):
             "no model at data/base_modle.*model.judge_base",
         ),
         ({"curate": {"demonstrations": ["data/mine.parquet"]}}, {"curate_sft"}, "no file data/mine.parquet"),
+        (
+            {"model": {"base": "data/base_modle"}},
+            {"train_sft"},
+            "for train_sft: no model at data/base_modle.*model.base",
+        ),
+        (
+            {"judge": {"reward": "model", "model": LOCAL, "trust": {"min_agreement": 0.8, "labels": PEOPLE}}},
+            {"train_rl@short"},
+            "for train_rl: no file data/people.csv: correct judge.trust.labels",
+        ),
+        (
+            {"judge": {"reward": "model", "model": LOCAL | {"voters": [VOTER, VOTER]}}},
+            {"train_rl@short"},
+            "for train_rl: .*VOTERS_KEY",
+        ),
     ],
 )
 def test_what_a_due_stage_lacks_is_named(recipe, sections, due, message):
@@ -129,7 +166,7 @@ def test_a_model_that_vllm_would_not_serve_is_named(recipe, tmp_path):
 def test_a_model_that_vllm_would_not_serve_on_other_machines_is_named(recipe):
     """The keys and environments of the workers are not those of this machine, but the recipe's model is the same."""
     root = recipe(
-        placement={"store": "/shared", "pools": {"train_*": "gpu"}},
+        placement={"store": "/shared", "pools": {"*": "gpu"}},
         tracking={"tracking_uri": "http://server:5000"},
         inference={"engine": "vllm", "vllm": {"python": "/nowhere/python"}},
     )

@@ -11,7 +11,7 @@ import pytest
 from components.pipeline import champion, judge_champion, promotion
 from components.pipeline.evaluation import summarise
 from components.records import Outcome, Termination, Trajectory, Verdict
-from components.tracking.registry import INTERFACE, ModelVersion
+from components.tracking.registry import INTERFACE, ChampionChanged, ModelVersion
 from tests.samples import a_task, a_trajectory, a_verdict, recipe
 
 
@@ -22,15 +22,15 @@ class Tracker:
     def register(self, model: Path, name: str) -> int:
         return 2
 
-    def decision(self, name: str, version: int, promoted: bool, evidence: dict) -> None:
+    def decision(self, name: str, version: int, promoted: bool, evidence: dict, champion: int | None) -> None:
         self.decisions.append((version, promoted, evidence))
 
 
 class KilledTracker(Tracker):
     """Of a process that is killed when it logs its decision."""
 
-    def decision(self, name: str, version: int, promoted: bool, evidence: dict) -> None:
-        super().decision(name, version, promoted, evidence)
+    def decision(self, name: str, version: int, promoted: bool, evidence: dict, champion: int | None) -> None:
+        super().decision(name, version, promoted, evidence, champion)
         raise KeyboardInterrupt
 
 
@@ -104,6 +104,33 @@ def test_a_judge_replaces_the_champion_only_on_evidence(monkeypatch, tmp_path):
     assert judged(verdicts, wrong).decisions[0][1] is True
     assert judged(verdicts, verdicts).decisions[0][1] is False
     assert judged(wrong, verdicts).decisions[0][1] is False
+
+
+class OvertakenTracker(Tracker):
+    """Another pipeline makes version 7 the champion while this one compares with version 1."""
+
+    champion = 1
+
+    def decision(self, name: str, version: int, promoted: bool, evidence: dict, champion: int | None) -> None:
+        self.champion = 7
+        if promoted and champion != self.champion:
+            raise ChampionChanged("version 7 has become the champion meanwhile")
+        super().decision(name, version, promoted, evidence, champion)
+
+
+@pytest.mark.parametrize(("of_seven", "promoted"), [(25, False), (5, True)])
+def test_a_candidate_is_compared_with_the_champion_of_the_moment(monkeypatch, of_seven, promoted):
+    run = Run(OvertakenTracker())
+    champions = {1: evaluated(5), 7: evaluated(of_seven)}
+    monkeypatch.setattr(
+        promotion.tracking,
+        "champion",
+        lambda params, name: ModelVersion("waymark-policy", run.tracker.champion, Path("champion"), {}),
+    )
+    monkeypatch.setattr(champion, "evaluate_model", lambda *_: champions[run.tracker.champion])
+    champion.decide(run, Path("models/rl-long"), *evaluated(28))
+    ((_, is_promoted, evidence),) = run.tracker.decisions
+    assert (is_promoted, evidence["against"]) == (promoted, 7)
 
 
 def test_the_first_candidate_becomes_champion(monkeypatch):

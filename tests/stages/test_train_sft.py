@@ -39,9 +39,24 @@ def prepare(where: Path) -> None:
     )
 
 
-def begin(where: Path) -> subprocess.Popen[bytes]:
+FAILS_AT_ITS_END = """
+from components.pipeline import stage_run
+def changed(name, params):
+    raise stage_run.RecipeChanged("sft.epochs changed")
+stage_run._require_same_recipe = changed
+"""
+NEVER_TRAINS = """
+from components.training import training_state
+training_state.SupervisedCheckpoint.save_if_due = None
+"""
+
+
+def begin(where: Path, before: str = "") -> subprocess.Popen[bytes]:
     return subprocess.Popen(
-        [sys.executable, "-c", STAGE], cwd=where, env=os.environ | {"PYTHONPATH": str(ROOT)}, stdout=subprocess.DEVNULL
+        [sys.executable, "-c", before + STAGE],
+        cwd=where,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        stdout=subprocess.DEVNULL,
     )
 
 
@@ -65,3 +80,16 @@ def test_a_stage_that_is_killed_in_its_training_makes_the_same_model(tmp_path, m
     weights = [(where / "models/sft/model.safetensors").read_bytes() for where in (undisturbed, disturbed)]
     assert weights[0] == weights[1]
     assert not list(disturbed.glob(".waymark/state/train_sft/*/training.pt")), "it takes disk and is of no use now"
+
+
+def test_a_stage_that_fails_at_its_end_keeps_what_it_trained(tmp_path, mlflow_database):
+    """The end fails if params.yaml was changed meanwhile, which may be after hours of training."""
+    prepare(tmp_path / "sft")
+    assert begin(tmp_path / "sft", before=FAILS_AT_ITS_END).wait(timeout=200) != 0
+    (checkpoint,) = (tmp_path / "sft").glob(".waymark/state/train_sft/*/training.pt")
+    never_trains = (
+        "from components.training import training_state\ntraining_state.SupervisedCheckpoint.save_if_due = None\n"
+    )
+    assert begin(tmp_path / "sft", before=never_trains).wait(timeout=200) == 0, "it trained again"
+    assert len(read_json(tmp_path / "sft/reports/stages/train_sft.json")["losses"]) == 24
+    assert not checkpoint.exists()

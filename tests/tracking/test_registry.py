@@ -13,7 +13,7 @@ from mlflow.entities.model_registry import ModelVersion as MlflowVersion
 from mlflow.entities.model_registry import ModelVersionTag
 
 from components.params import Params
-from components.tracking import champion, model_digest, promote, registry, runs, stage_run
+from components.tracking import ChampionChanged, champion, model_digest, promote, registry, runs, stage_run
 from components.tracking.backend import TrackingError
 from components.tracking.registry import CONTEXT, JUDGE, POLICY, ModelVersion, interface_tags
 from tests.tracking.stage_processes import register
@@ -103,11 +103,25 @@ def test_the_champion_is_a_directory_that_stays_when_the_output_changes(params: 
     assert found.tags["waymark.against"] == "none"
 
 
+def test_a_champion_is_replaced_only_by_what_was_compared_with_it(params: Params, model: Path) -> None:
+    first = registered(params, model)
+    promote(params, NAME, first, {})
+    (model / "model.safetensors").write_bytes(b"two")
+    second = registered(params, model)
+    for known in (None, second + 1):
+        with pytest.raises(ChampionChanged, match=f"version {first} of {NAME} has become the champion meanwhile"):
+            promote(params, NAME, second, {}, known)
+    assert champion(params, NAME).version == first
+    promote(params, NAME, second, {}, first)
+    assert champion(params, NAME).version == second
+    promote(params, NAME, second, {}, second)  # a stage that was killed says it again
+
+
 @pytest.mark.parametrize("promoted", [True, False])
 def test_a_decision_is_recorded_either_way(params: Params, client: MlflowClient, model: Path, promoted: bool) -> None:
     with stage_run(params, "evaluate@rl", "key", Path("state")) as run:
         version = run.register(model, NAME)
-        run.decision(NAME, version, promoted, {"diff": 0.2, "ci95": [-0.1, 0.5]})
+        run.decision(NAME, version, promoted, {"diff": 0.2, "ci95": [-0.1, 0.5]}, None)
     data = client.get_run(run.run_id).data
     said = "is the champion now" if promoted else "did not become the champion"
     assert data.tags[f"waymark.decision.{NAME}"].startswith(f"version 1 {said}: ")
@@ -124,7 +138,7 @@ def test_a_decision_is_recorded_before_the_alias_moves(
 
     monkeypatch.setattr(runs, "promote", killed)
     with pytest.raises(KeyboardInterrupt), stage_run(params, "evaluate@rl", "key", Path("state")) as run:
-        run.decision(NAME, run.register(model, NAME), True, {"diff": 0.2})
+        run.decision(NAME, run.register(model, NAME), True, {"diff": 0.2}, None)
     data = client.get_run(run.run_id).data
     assert data.tags[f"waymark.decision.{NAME}"] == 'version 1 is the champion now: {"diff": 0.2}'
     assert data.metrics[f"decision.{NAME}.diff"] == 0.2

@@ -58,6 +58,22 @@ def test_a_resumed_run_does_not_log_a_point_again(params: Params, client: Mlflow
     assert len(client.get_metric_history(run.run_id, "clip_fraction")) == 1
 
 
+def test_the_last_value_of_a_curve_is_not_its_first_point(params: Params, client: MlflowClient) -> None:
+    """A stage logs its result at its end, which may have a figure that was logged at each step."""
+    with stage_run(params, "train_sft", "key", STATE) as run:
+        for step, loss in ((1, 0.5), (2, 0.25)):
+            run.metrics({"loss": loss}, step)
+        run.metrics({"judge_trust": {"n": 3}})
+        run.metrics({"loss": 0.25, "judge_trust": {"n": 3}, "turns": 8})
+    with stage_run(params, "train_sft", "key", STATE) as run:
+        run.metrics({"loss": 0.25, "judge_trust": {"n": 3}, "turns": 8})
+    points = {
+        name: [(point.step, point.value) for point in client.get_metric_history(run.run_id, name)]
+        for name in ("loss", "judge_trust.n", "turns")
+    }
+    assert points == {"loss": [(1, 0.5), (2, 0.25)], "judge_trust.n": [(0, 3)], "turns": [(0, 8)]}
+
+
 @pytest.mark.parametrize(
     "family",
     ["https://shop.example/", "a//b", "/", "..", ".", "", "x" * 300, "订单", "50% off?", "a\nb", "\ud800"],
