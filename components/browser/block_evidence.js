@@ -73,12 +73,12 @@ function blockEvidence({ gates, others, widgets, sources, enough }) {
   }
   if (text.length <= enough) {
     for (const script of document.querySelectorAll('script:not([src])')) {
-      for (const [name, words] of Object.entries(sources)) if (!(name in marks) && script.text.includes(words)) marks[name] = 0;
+      for (const [name, words] of Object.entries(sources)) if (!(name in marks) && script.textContent.includes(words)) marks[name] = 0;
     }
   }
   const over = overlay();
   const covering = over && {
-    text: over.innerText.replace(/\s+/g, ' ').trim().slice(0, LIMIT),
+    text: (over.innerText ?? over.textContent).replace(/\s+/g, ' ').trim().slice(0, LIMIT),
     captchas: Object.keys(widgets).filter((name) => [...over.querySelectorAll(widgets[name])].some((el) => share(el) > 0)),
   };
   return { text, links, navigation, fields, passwords, covering, marks };

@@ -12,7 +12,9 @@
   function selected(el) {
     if (el?.matches?.('input, textarea')) {
       if (el.type === 'password') return {};
-      return { 'text/plain': el.value.slice(el.selectionStart ?? 0, el.selectionEnd ?? 0) };
+      // A field for an email address or a number does not tell its selection; the document's selection has its text.
+      const text = el.selectionStart === null ? getSelection().toString() : el.value.slice(el.selectionStart, el.selectionEnd);
+      return { 'text/plain': text };
     }
     const selection = getSelection();
     const box = document.createElement('div');

@@ -245,7 +245,7 @@ function labelText(node) {
 // An editor that takes the place of a hidden field of a form has that field's label.
 function replacedName(el) {
   for (let around = parentOf(el), depth = 0; around && depth < 4; around = parentOf(around), depth++) {
-    const fields = [...around.children].filter((child) => child !== el && child.matches('input, textarea') && !child.checkVisibility());
+    const fields = [...ownChildren.call(around)].filter((child) => child !== el && child.matches('input, textarea') && !child.checkVisibility());
     const names = fields.flatMap(labelsOf).filter(isVisible).map((label) => clean(labelText(label))).filter(Boolean);
     if (names.length) return names.length === 1 ? names[0] : '';
   }

@@ -58,15 +58,16 @@ class OpenDialog:
 
     Args:
         limits: those of the pages that stand still meanwhile.
+        viewport: of the observation on which it is drawn, which may be of another window.
     """
 
-    def __init__(self, dialog: Dialog, window: Window, limits: Sequence[PageLimits]) -> None:
+    def __init__(self, dialog: Dialog, window: Window, limits: Sequence[PageLimits], viewport: tuple[int, int]) -> None:
         self.window = window
         self.limits = limits
         self.kind = dialog.type
         self.message = " ".join(dialog.message.split())
         self.default = dialog.default_value
-        self.box = DialogBox(self.kind, self.message, self.default, window.viewport)
+        self.box = DialogBox(self.kind, self.message, self.default, viewport)
         self.refused = 0
         """Number of calls that did not answer."""
         self.is_announced = False
@@ -122,15 +123,16 @@ class Dialogs:
         self._waiting: asyncio.Task[str] | None = None
         self._expiry: asyncio.Task[None] | None = None
 
-    def hold(self, dialog: Dialog, window: Window, limits: Sequence[PageLimits]) -> bool:
+    def hold(self, dialog: Dialog, window: Window, limits: Sequence[PageLimits], viewport: tuple[int, int]) -> bool:
         """Keep a dialog open for the agent. False if it is not one to ask about, or one is open already.
 
         Args:
             limits: those of the pages that may stand still meanwhile: a window shares the renderer of its opener.
+            viewport: of the last observation, on which the dialog is drawn.
         """
         if dialog.type not in HOW or self.open is not None:
             return False
-        self.open = OpenDialog(dialog, window, limits)
+        self.open = OpenDialog(dialog, window, limits, viewport)
         for limit in limits:
             limit.freeze()
         self._opened.set()

@@ -31,8 +31,9 @@ def allows(params: EgressParams, url: str) -> bool:
     port = parts.port or (443 if parts.scheme == "https" else 80)
     if any(fnmatchcase(host, pattern) for pattern in params.blocked_hosts):
         return False
-    return {host, f"{host}:{port}"} & set(params.private_hosts) != set() or any(
-        fnmatchcase(host, pattern) for pattern in params.allowed_hosts
+    names = (host, f"{host}:{port}")
+    return bool({*names} & {*params.private_hosts}) or any(
+        fnmatchcase(name, pattern) for name in names for pattern in params.allowed_hosts
     )
 
 

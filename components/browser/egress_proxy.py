@@ -48,7 +48,8 @@ class RefusedError(Exception):
 
 @dataclass(frozen=True)
 class Rules:
-    """Which hosts may be reached. Patterns are shell patterns of host names, such as `*.example.org`."""
+    """Which hosts may be reached. Patterns are shell patterns of host names, such as `*.example.org`, or of
+    host:port."""
 
     allowed: list[str] = field(default_factory=lambda: ["*"])
     blocked: list[str] = field(default_factory=list)
@@ -67,7 +68,8 @@ class Rules:
         if any(fnmatchcase(host, pattern) for pattern in self.blocked):
             raise RefusedError(f"{host} is on the list of blocked hosts")
         trusted = host in self.private or f"{host}:{port}" in self.private
-        if not trusted and not any(fnmatchcase(host, pattern) for pattern in self.allowed):
+        names = (host, f"{host}:{port}")
+        if not trusted and not any(fnmatchcase(name, pattern) for name in names for pattern in self.allowed):
             raise RefusedError(f"{host} is not on the list of allowed hosts")
         try:
             resolved = await resolve(host, port)

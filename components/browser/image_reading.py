@@ -81,7 +81,7 @@ def as_png(data: bytes) -> Image | None:
         with PILImage.open(io.BytesIO(data)) as opened:
             opened.thumbnail((MAX_SIDE, MAX_SIDE))
             layers = opened.convert("RGBA")
-    except (OSError, ValueError, PILImage.DecompressionBombError):
+    except (OSError, ValueError, SyntaxError, PILImage.DecompressionBombError):  # SyntaxError: a damaged PNG
         return None
     white = PILImage.new("RGBA", layers.size, "white")
     out = io.BytesIO()
@@ -95,6 +95,8 @@ async def _read(address: str, open_address: Open) -> Image | None:
             return as_png(DataHandler().data_open(Request(address)).read())
         except (URLError, ValueError):
             return None
+    if urlsplit(address).scheme not in ("http", "https"):
+        return None  # a page can name any file of this machine
     response = await open_address(address)
     if response is None or response.status >= _NOT_FOUND:
         return None

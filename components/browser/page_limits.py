@@ -47,7 +47,8 @@ class PageLimits:
         """A dialog opened: no limit runs until `thaw`."""
         self._is_frozen = True
         for timeout in self._running:
-            timeout.reschedule(None)
+            if not timeout.expired():
+                timeout.reschedule(None)
 
     def thaw(self) -> None:
         """The dialog was closed: all limits begin again."""
@@ -56,4 +57,5 @@ class PageLimits:
         self._thawed_at = time.monotonic()
         now = asyncio.get_running_loop().time()
         for timeout, seconds in self._running.items():
-            timeout.reschedule(now + seconds)
+            if not timeout.expired():
+                timeout.reschedule(now + seconds)

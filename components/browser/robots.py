@@ -87,5 +87,14 @@ async def _fetch_rules(client: httpx.AsyncClient, robots: str, refusal: str | No
         rules.parse(["User-agent: *", "Disallow: /"])
     else:  # without a file everything is allowed
         lines = body[:MAX_BYTES].decode("utf-8-sig", "replace").splitlines() if status < 400 else []
-        rules.parse([line for line in lines if line.strip()])  # for the parser a blank line would end a group
+        rules.parse([line for line in lines if _is_readable(line)])
     return rules
+
+
+def _is_readable(line: str) -> bool:
+    """Whether a line is a rule for the parser. A blank line would end a group, and a path such as `//[` raises."""
+    try:
+        RobotFileParser().parse(["User-agent: *", line])
+    except ValueError:
+        return False
+    return bool(line.strip())

@@ -103,6 +103,16 @@ class Session:
             SandboxError: the browser died.
         """
         await self.settle_dialogs()  # the teacher answers none
+        return await self._listed()
+
+    async def shown(self) -> str:
+        """The element list for a person who acts: an open dialog stays open, and the list has its buttons. Empty if the
+        page has closed the active tab, which the next call says. Raises as `oracle`."""
+        if self._dialogs is not None and self._dialogs.open is not None:
+            return self._dialogs.open.box.text("elements") or ""
+        return "" if self.tabs.active.page.is_closed() else await self._listed()
+
+    async def _listed(self) -> str:
         async with self._guard.operation(EnvError, self.params.step_timeout_s, "the teacher's look at the page"):
             observer = self._observer
             extras = StateExtras(
@@ -343,7 +353,8 @@ class Session:
         """Keep a dialog open for the agent if it opens where the agent looks."""
         if self._dialogs is None or not self.tabs.is_shown(window):
             return False
-        return self._dialogs.hold(dialog, window, [window.limits, *(tab.limits for tab in self.tabs)])
+        viewport = window.viewport if self._observer.last is None else self._observer.last.viewport
+        return self._dialogs.hold(dialog, window, [window.limits, *(tab.limits for tab in self.tabs)], viewport)
 
     @property
     def _has_dialog(self) -> bool:

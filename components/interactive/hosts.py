@@ -1,7 +1,8 @@
 """The hosts that a run may open: the first page's host with its subdomains, and those that the person allows.
 
 The egress guard enforces the rules for every request. A host with a private address is opened on the named port only,
-because other ports of this machine are other servers.
+because other ports of this machine are other servers. A host with a public address is refused if it leads to a private
+one later.
 """
 
 from __future__ import annotations
@@ -50,11 +51,9 @@ class HostRules:
                 pattern = host_pattern(given)
             except ValueError as error:
                 raise RunError(f"--allow {error}") from error
-            by_port = pattern.rpartition(":")[2].isdigit()
-            if by_port or _is_private(pattern):
-                private.append(pattern)
-            else:
-                allowed.append(pattern)
+            name, _, port = pattern.rpartition(":")
+            is_private = _is_private(name if port.isdigit() else pattern)
+            (private if is_private else allowed).append(pattern)
         rules = recipe.model_copy(update={"guard": True, "allowed_hosts": allowed, "private_hosts": private})
         return cls(host, rules)
 
@@ -76,10 +75,10 @@ class HostRules:
         """The rules with the hosts of these addresses: exactly those, without subdomains."""
         allowed, private = list(self.egress.allowed_hosts), list(self.egress.private_hosts)
         for url in urls:
-            if ":" in option_for(url) or _is_private(_host(url)):
+            if _is_private(_host(url)):
                 private.append(_host_and_port(url))
             else:
-                allowed.append(_host(url))
+                allowed.append(option_for(url))
         return HostRules(
             self.first, self.egress.model_copy(update={"allowed_hosts": allowed, "private_hosts": private})
         )

@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 from playwright.async_api import BrowserContext, Page, Request, Route
 from playwright.async_api import Error as PlaywrightError
 
+from components.browser.playwright_errors import translate
 from components.interactive.hosts import HostRules, option_for
 from components.params import EgressParams
 from components.records import ToolCall
@@ -24,6 +25,7 @@ from components.records import ToolCall
 Confirm = Callable[[str], Awaitable[bool]]
 """Asks the person a question; False if there is no person to ask."""
 OPEN_TIMEOUT_MS = 30_000
+_ERROR = 400
 
 
 @dataclass(frozen=True)
@@ -101,9 +103,14 @@ class HostGate:
         for name, wish in wishes.items():
             page = wish.page or active
             if await self._ask(wish.url):
-                with contextlib.suppress(PlaywrightError):
-                    await page.goto(wish.url, wait_until="domcontentloaded", timeout=OPEN_TIMEOUT_MS)
-                sentences.append(f"The user allowed {name}, and {wish.url} was opened.")
+                try:
+                    response = await page.goto(wish.url, wait_until="domcontentloaded", timeout=OPEN_TIMEOUT_MS)
+                except PlaywrightError as error:
+                    outcome = f"but {wish.url} could not be opened: {translate(error)}"
+                else:
+                    status = response.status if response is not None else 0
+                    outcome = f"and {wish.url} {'was opened' if status < _ERROR else f'has status {status}'}"
+                sentences.append(f"The user allowed {name}, {outcome}.")
             else:
                 if not page.is_closed() and (page.url.startswith("chrome-error:") or not self.rules.allows(page.url)):
                     with contextlib.suppress(PlaywrightError):

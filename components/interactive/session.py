@@ -89,8 +89,8 @@ class WatchedSession:
         return await self._session.read(probe)
 
     async def oracle(self) -> str:
-        """See `Environment`; for a person who teaches."""
-        return await self._session.oracle()
+        """See `Session.shown`: a person answers dialogs."""
+        return await self._session.shown()
 
     async def oracle_elements(self) -> list[Placed]:
         """See `Environment`; for a person who teaches."""

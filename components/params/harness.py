@@ -134,7 +134,7 @@ class EgressParams(Section):
     guard: bool = True
     """All traffic goes through a proxy that enforces these rules. With false, the browser connects directly."""
     allowed_hosts: Annotated[list[HostPattern], OnlyWith("guard", True)] = Field(default_factory=lambda: ["*"])
-    """Hosts that may be opened."""
+    """Hosts, or host:port, that may be opened."""
     blocked_hosts: Annotated[list[HostPattern], OnlyWith("guard", True)] = Field(default_factory=list)
     """Hosts that may not, even if `allowed_hosts` has them."""
     private_hosts: list[HostPattern] = Field(default_factory=list)

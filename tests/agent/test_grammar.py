@@ -32,6 +32,8 @@ def test_a_response_is_read_as_it_was_written():
         ("<think>go</think><tool_call>[1]</tool_call>", "a call is"),
         ('<think>go</think><tool_call>{"name": "fly", "arguments": {}}</tool_call>', "unknown tool"),
         ('<think>go</think><tool_call>{"name": "click", "arguments": 3}</tool_call>', "arguments must be an object"),
+        ('<think>go</think><tool_call>{"name": "done", "parameters": {"answer": "42"}}</tool_call>', "a call is"),
+        ('<think>go</think><tool_call>{"name": "done", "answer": "42"}</tool_call>', "a call is"),
     ],
 )
 def test_an_unparsable_turn_says_why(text, problem):
@@ -43,6 +45,11 @@ def test_arguments_that_are_nested_too_deeply_are_an_error_of_the_call():
         nested = f"{'[' * depth}{']' * depth}"
         parsed = parse_response(f'<tool_call>{{"name": "write", "arguments": {{"text": {nested}}}}}</tool_call>')
         assert parsed.error, depth
+
+
+def test_a_call_may_have_no_arguments():
+    (call,) = parse_response('<think>go</think><tool_call>{"name": "new_tab"}</tool_call>').calls
+    assert (call.name, call.error) == ("new_tab", None)
 
 
 def test_one_bad_call_does_not_discard_its_good_neighbours():

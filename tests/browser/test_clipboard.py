@@ -185,6 +185,20 @@ def test_a_page_that_handles_copy_and_paste_has_its_way(pages, visit):
     assert visit(pages.add("/own", body), steps) == "[its own]"
 
 
+@pytest.mark.parametrize(("kind", "value"), [("email", "ada@example.org"), ("number", "42")])
+def test_a_field_that_does_not_tell_its_selection_is_copied_and_cut(pages, visit, kind, value):
+    async def steps(session, _):
+        await press(session, "one", "ctrl+a", "ctrl+c")
+        await press(session, "two", "ctrl+v")
+        copied = await session.page.evaluate("two.value")
+        await press(session, "one", "ctrl+a", "ctrl+x")
+        await press(session, "two", "ctrl+v")
+        return copied, await session.page.evaluate("[one.value, two.value]")
+
+    body = f"<input id=one type={kind} value={value} autofocus><input id=two>"
+    assert visit(pages.add(f"/{kind}", body), steps) == (value, ["", value * 2])
+
+
 def test_a_password_is_not_copied(pages, visit):
     async def steps(session, _):
         await press(session, "one", "ctrl+a", "ctrl+c")

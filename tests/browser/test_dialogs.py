@@ -18,6 +18,7 @@ from .conftest import PARAMS, task
 
 BUTTON = '<button style="position:absolute;left:360px;top:285px;width:80px;height:30px" onclick="{}">Go</button>'
 CONFIRM = BUTTON.format("document.title = confirm('Delete the tent?')")
+CONFIRM_AT_ONCE = "<title>asks</title><script>document.title = confirm('Delete the tent?')</script>"
 PROMPT = BUTTON.format("document.title = prompt('Your name?', 'Ada')")
 CLICK = check_call("click", {"x": 500, "y": 500})
 ASK = PARAMS.model_copy(update={"dialogs": "ask"})
@@ -90,6 +91,38 @@ def test_an_open_dialog_is_drawn_and_listed_and_its_buttons_are_clicked(visit):
     assert asked.observation.screenshot != before.observation.screenshot
     assert drawn.convert("RGB").getpixel((5, 595)) == (153, 153, 153), "the page is darkened"
     assert answered.observation.tabs[0].title == "false"
+
+
+@pytest.mark.parametrize(("control", "title"), [("OK", "true"), ("Cancel", "false")])
+def test_a_dialog_of_a_smaller_window_is_answered_where_it_is_drawn(visit, pages, control, title):
+    """It is drawn on the last observation, which is of the opener."""
+    opener = BUTTON.format(f"open('{pages.add('/small', CONFIRM_AT_ONCE)}', '', 'width=400,height=300')")
+
+    async def steps(session):
+        asked = (await session.step([CLICK])).observation
+        (button,) = [item for item in parse_elements(asked.text) if item.name == control]
+        answered = await session.step([check_call("click", {"x": button.x, "y": button.y})])
+        return answered.feedback[0], session.page.url, await session.page.title()
+
+    said, url, seen = visit(opener, steps)
+    assert f"answered the dialog with {control}." in said
+    assert url.endswith("/small")
+    assert seen == title
+
+
+def test_a_person_sees_the_buttons_of_an_open_dialog_and_answers_it(visit):
+    """A scripted teacher looks at the page behind it, which closes the dialog; a person does not."""
+
+    async def steps(session):
+        await session.step([CLICK])
+        listed = await session.shown()
+        answered = await session.step([keys("enter")])
+        return listed, answered.feedback[0], await session.shown()
+
+    listed, said, after = visit(CONFIRM, steps)
+    assert [item.name for item in parse_elements(listed)] == ["OK", "Cancel"]
+    assert "answered the dialog with OK." in said
+    assert [item.name for item in parse_elements(after)] == ["Go"]
 
 
 def test_calls_of_one_turn_may_open_and_answer(visit):

@@ -55,6 +55,15 @@ def test_host_rules_allow_block_and_open_private_hosts_by_name():
             addresses(rules, host, [PUBLIC], port)
 
 
+def test_an_allowed_port_of_a_host_leads_to_public_addresses_only():
+    rules = Rules(allowed=["cdn.example:3000"])
+    assert addresses(rules, "cdn.example", [PUBLIC], port=3000) == [PUBLIC]
+    with pytest.raises(RefusedError, match="is not on the list"):
+        addresses(rules, "cdn.example", [PUBLIC], port=443)
+    with pytest.raises(RefusedError, match="which is no public address"):
+        addresses(rules, "cdn.example", ["127.0.0.1"], port=3000)
+
+
 def test_only_public_ones_of_several_addresses_are_connected():
     assert addresses(Rules(), "mixed.org", ["127.0.0.1", PUBLIC, "::1"]) == [PUBLIC]
     with pytest.raises(RefusedError, match=r"leads to 10\.0\.0\.1, which is no public address"):

@@ -220,3 +220,11 @@ def test_a_form_with_a_field_named_children_lists_its_controls(listing):
     assert [item.name for item in parse_elements(listing(form))] == ["Children", "City", "Go"]
     hidden = "<form><input type=hidden name=children><input aria-label=City><button>Go</button></form>"
     assert [item.name for item in parse_elements(listing(hidden))] == ["City", "Go"]
+
+
+def test_a_form_with_a_field_named_children_names_its_other_fields(listing):
+    form = (
+        "<form><div><span>Adults</span><input type=number name=adults></div><input type=number name=children>"
+        "<button>Search</button></form>"
+    )
+    assert [item.role for item in parse_elements(listing(form))] == ["field", "field", "button"]

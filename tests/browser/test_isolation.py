@@ -61,6 +61,15 @@ class OurSite(LoopbackSite[Any]):
         return None
 
 
+class TwoOrigins(OurSite):
+    """The same pages under two origins."""
+
+    origins = ("http://ours", "http://other")
+
+    def addresses(self) -> dict[str, int]:
+        return {"ours": self._port, "other": self._port}
+
+
 ROUTED = """<button style="width:300px;height:200px" onclick="location.hash = 'done'">go</button><script>
 let routes = 1;
 document.title = routes;
@@ -110,6 +119,30 @@ def test_a_window_that_a_page_opened_serves_no_later_episode(pages):
 
     large, small = PARAMS.viewport, (200, 100)
     assert asyncio.run(scenario()) == [large, small, large, small]
+
+
+@pytest.mark.parametrize("end", ["http://nowhere/", "http://other/jar"])
+def test_an_episode_that_ends_elsewhere_leaves_no_session_storage(pages, end):
+    """The tab is the same, so Chromium keeps the session storage of its origins."""
+    body = "<script>document.title = sessionStorage.a || 'nothing'; sessionStorage.a = 'left';</script>"
+    url = pages.add("/jar", body)
+    pages.add("/empty", "no script")
+    site = TwoOrigins(int(url.split(":")[2].split("/")[0]))
+    task = Task(task_id="t", intent="i", start_url="http://ours/jar", website="w", source="s")
+
+    async def scenario() -> list[str]:
+        titles = []
+        async with BrowserPool(PARAMS, site=site) as pool:
+            for _ in range(2):
+                async with pool.session() as session:
+                    titles.append((await session.start(task)).tabs[0].title)
+                    await session.step([check_call("goto_url", {"url": "http://ours/jar"})])
+                    assert await session.page.title() == "left"
+                    await session.step([check_call("goto_url", {"url": end})])
+        return titles
+
+    assert asyncio.run(scenario()) == ["nothing", "nothing"]
+    assert site.contexts[0] is site.contexts[1]
 
 
 def test_a_dialog_that_cannot_be_settled_costs_the_context_and_no_episode(pages, monkeypatch):

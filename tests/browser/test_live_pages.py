@@ -158,6 +158,15 @@ def test_an_agent_can_sign_in_and_order(visit, shop):
     assert not any(shop.carts.values())
 
 
+def test_a_drawing_over_the_page_is_looked_at_and_ends_nothing(visit):
+    """An element of SVG has no `innerText`, and its script no `text`."""
+
+    async def body(visitor: Visitor) -> None:
+        assert visitor.names("button") == ["Go"]
+
+    visit("/drawing", body)
+
+
 def test_a_block_page_ends_the_episode_on_any_page(visit):
     async def nothing(visitor: Visitor) -> None:
         raise AssertionError("the episode began")

@@ -44,7 +44,14 @@ def test_our_own_robots_rules_come_first_and_each_site_is_asked_once(shops):
     assert [shop.asked_robots for shop in shops] == [1, 1, 1, 1]
 
 
-@pytest.mark.parametrize("rules", ["\ufeffUser-agent: *\nDisallow: /", "User-agent: *\n\nDisallow: /\n"])
+@pytest.mark.parametrize(
+    "rules",
+    [
+        "\ufeffUser-agent: *\nDisallow: /",
+        "User-agent: *\n\nDisallow: /\n",
+        "User-agent: *\nDisallow: //[\nDisallow: //a：b/\nDisallow: /\n",  # paths that Python's parser cannot read
+    ],
+)
 def test_a_byte_order_mark_and_blank_lines_drop_no_rule(rules):
     shop = Shop("127.0.0.6", rules)
     try:

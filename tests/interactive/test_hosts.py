@@ -88,6 +88,17 @@ def test_a_port_of_a_host_leaves_its_usual_one_open():
     assert asked.with_host_of("https://pay.example/").allows("https://pay.example/")
 
 
+def test_a_port_of_a_public_host_opens_no_server_of_this_machine(monkeypatch):
+    """A name that was public when it was allowed may lead to this machine later (DNS rebinding)."""
+    monkeypatch.setattr("components.interactive.hosts._is_private", lambda host: host == "127.0.0.1")
+    own = rules("https://shop.example/", "cdn.example:3000").with_host_of("http://pay.example:81/")
+    assert own.allows("http://cdn.example:3000/")
+    assert own.allows("http://pay.example:81/")
+    assert not own.allows("http://pay.example:82/")
+    assert own.egress.private_hosts == []
+    assert own.with_host_of("http://127.0.0.1:9/").egress.private_hosts == ["127.0.0.1:9"]
+
+
 def test_an_allowed_page_allows_its_host_alone():
     after = rules("https://shop.example/").with_host_of("https://pay.example/a", "http://127.0.0.2:81/")
     assert after.allows("https://pay.example/b")

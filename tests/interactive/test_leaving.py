@@ -115,6 +115,13 @@ def test_an_allowed_link_is_opened_in_the_same_tab(pages, other):
     ]
 
 
+def test_an_allowed_page_that_cannot_be_opened_is_not_said_to_be_open(pages, other):
+    other.close()
+    url = pages.add("/", LINK.format(other.origin + "/there"))
+    lines, _, _, _ = turns(url, Asked(True), CLICK)
+    assert f"The user allowed 127.0.0.2:{other.port}, and {other.origin}/there has status 502." in lines[0]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("answer", [True, False])
 def test_a_window_of_another_host_is_asked_about_too(pages, other, answer):

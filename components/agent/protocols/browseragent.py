@@ -61,7 +61,11 @@ _BLOCK = {
     name: re.compile(rf"<{name}>(.*?)(?:</{name}>|$)", re.DOTALL | re.IGNORECASE) for name in ("conclusion", "action")
 }
 _COMMAND = re.compile(rf"\s*`*\s*({'|'.join(_LEAST)})\b\s*(.*)", re.DOTALL | re.IGNORECASE)
-_ENTER = re.compile(r",\s*(?:(?:press_enter_after\s*=\s*)?\[?([01])\]?|press_enter_after\s*=\s*(true|false))\s*$", re.I)
+_ENTER = re.compile(
+    r",\s*(?:(?:press_enter_after\s*=\s*)?(?:\[?([01])\]?|[\"']([01])[\"'])"
+    r"|press_enter_after\s*=\s*[\"']?(true|false)[\"']?)\s*$",
+    re.I,
+)
 _FENCE = re.compile(r"^```\w*[ \t]*\n")
 
 
@@ -216,13 +220,13 @@ def _arguments(name: str, rest: str) -> list[str]:
     if rest.startswith("["):
         parts = re.findall(r"\[((?:[^\[\]]|\[[^\[\]]*\])*)\]", rest)
         if name == "type" and len(parts) > 2:
-            return [_bare(parts[0]), _bare(parts[1]), parts[2].rpartition("=")[2].strip().lower()]
+            return [_bare(parts[0]), _bare(parts[1]), _bare(parts[2].rpartition("=")[2]).lower()]
         if name == "type" and len(parts) == 2:
             return [*map(_bare, parts), "1"]
         return [_bare(part) for part in parts]
     inner = _in_parentheses(rest) if rest.startswith("(") else rest
     if name == "type" and (match := _ENTER.search(inner)) and inner.count(",") > 1:
-        enter, inner = [(match[1] or match[2]).lower()], inner[: match.start()]
+        enter, inner = [(match[1] or match[2] or match[3]).lower()], inner[: match.start()]
     if name in ("click", "hover", "type", *EXTENDED_COMMANDS) and "," in inner:
         element, _, content = inner.partition(",")
         return [_bare(element), _bare(content), *enter]
