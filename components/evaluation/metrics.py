@@ -95,6 +95,10 @@ class SuccessSummary(SuccessRate):
         return [part for part in self.breakdowns if part.axis == axis]
 
 
+SUMMARY_KEYS = frozenset({*SuccessSummary.model_fields, "proxies"})
+"""The keys of a stage's result that are of its summary, with those of earlier versions."""
+
+
 def success(
     trajectories: Iterable[Trajectory], verdicts: Iterable[Verdict], max_aborted: float = 0.1
 ) -> SuccessSummary:

@@ -123,7 +123,11 @@ def calibrate_judges(
         if all(verdict.outcome is Outcome.ERROR for verdict in verdicts.values())
     ]
     if len(silent) == len(verdicts_by_judge):
-        raise NothingToCompare(f"{', '.join(silent)}: no verdict on any of the {len(tasks)} labelled trajectories")
+        reason = next(iter(verdicts_by_judge[silent[0]].values())).rationale
+        raise NothingToCompare(
+            f"{', '.join(silent)}: no verdict on any of the {len(tasks)} labelled trajectories; the first says: "
+            f"{reason}. Correct the cause, or name judges that can decide these tasks"
+        )
     overall = [
         calibrated(name, verdicts, sorted(tasks)) for name, verdicts in verdicts_by_judge.items() if name not in silent
     ]

@@ -115,6 +115,7 @@ class _Run:
         self._lines: dict[int, JudgedRecord] = {}
         self._open: dict[str, tuple[int, ReadTrajectory]] = {}
         self._places: dict[str, str] = {}
+        self._incomplete: dict[str, tuple[int, ReadTrajectory]] = {}
 
     def lines(self) -> list[JudgedRecord]:
         """What is judged, in the order of the records."""
@@ -129,12 +130,17 @@ class _Run:
             if self._tasks is not None:
                 record = record._replace(trajectory=self._tasks.join(record.trajectory))
             trajectory = record.trajectory
+            is_incomplete = bool(record.missing) and not self._options.allow_missing
+            if not is_incomplete and trajectory.trajectory_id in self._incomplete:  # this is the whole copy of it
+                self._leave_out_incomplete(*self._incomplete.pop(trajectory.trajectory_id), is_copy=True)
+                self._places[trajectory.trajectory_id] = record.place
             first = self._places.setdefault(trajectory.trajectory_id, record.place)
             if first != record.place:
                 rationale = f"{record.place} is the same trajectory as {first}"
-                self._leave_out(number, record, Unjudged.DUPLICATE, rationale)
-            elif record.missing and not self._options.allow_missing:
-                self._leave_out(number, record, Unjudged.MISSING_SCREENSHOT, "; ".join(record.missing))
+                self._leave_out(number, record, Unjudged.DUPLICATE, rationale, is_copy=True)
+            elif is_incomplete:
+                self._leave_out_incomplete(number, record)
+                self._incomplete[trajectory.trajectory_id] = number, record
             elif (stored := self._stored.get(self._key(trajectory))) is not None:
                 self._close(number, record, stored)
             else:
@@ -158,8 +164,14 @@ class _Run:
         self._lines[number] = JudgedRecord.of(record, verdict, _reason(verdict))
         self._options.on_progress(len(self._lines))
 
-    def _leave_out(self, number: int, record: ReadTrajectory, reason: Unjudged, rationale: str) -> None:
-        is_copy = reason is Unjudged.DUPLICATE  # the table has one row per trajectory id
+    def _leave_out_incomplete(self, number: int, record: ReadTrajectory, is_copy: bool = False) -> None:
+        self._leave_out(number, record, Unjudged.MISSING_SCREENSHOT, "; ".join(record.missing), is_copy)
+
+    def _leave_out(
+        self, number: int, record: ReadTrajectory, reason: Unjudged, rationale: str, is_copy: bool = False
+    ) -> None:
+        """Give a record its line without a judgement. A copy gets an id of its own, because the table has one row per
+        id."""
         identity = _identity(record.place) if is_copy else record.trajectory.trajectory_id
         verdict = _no_verdict(identity, rationale, self._options.judge)
         self._lines[number] = JudgedRecord.of(record, verdict, reason)

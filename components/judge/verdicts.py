@@ -85,6 +85,8 @@ _COURTESY = _pattern(
     r"|end of (?:the )?(?:response|answer|output|evaluation|judge?ment))[.!]*\s*)+"
 )
 """Closing phrases that say nothing of the outcome."""
+_LINK = _pattern(r"\W*(?:either|or|and|and/or|/|\|)\W*")
+"""A line between two verdicts that a model copied from its instructions."""
 _NEGATION = _pattern(r"\W*(?:not?|non|un)(?![^\W_])")
 _JSON_WORDS = {True: "SUCCESS", False: "NOT SUCCESS"}
 
@@ -253,7 +255,7 @@ def _decide(ending: Ending, form: VerdictForm) -> bool | None:
     decision = _read_line(line.text, form, alone=not ending.before)
     if decision is None or decision in line.contradicts:
         return None
-    before = [text for text in ending.before if without_ends(text)]
+    before = [text for text in ending.before if (shown := without_ends(text)) and not _LINK.fullmatch(shown)]
     others = before if line.is_item else before[-1:]
     lines = [cleaned(text).text for text in others]
     opposite = any(_read_line(text, form, alone=False) is (not decision) for text in lines)

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from components.evaluation.metrics import SuccessSummary
+from components.evaluation.metrics import SUMMARY_KEYS, SuccessSummary
 from components.params import OPENWEBRL_KEYS
 from components.records import Record
 from components.reports import published
@@ -99,7 +99,7 @@ def stage_entries(stages: Path) -> list[Entry]:
         if path.exists():
             raw, message = read_result(path, rerun(path.stem)), f"{path} is no result of an evaluation"
             stage = parsed(StageFile, raw, message, rerun(path.stem))
-            figures = {name: raw[name] for name in SuccessSummary.model_fields if name in raw}
+            figures = {name: raw[name] for name in SUMMARY_KEYS if name in raw}
             summary = parsed(SuccessSummary, figures, message, rerun(path.stem))
             entries += run_entries(stage.recipe, stage.tasks, policy, summary)
     return entries

@@ -13,7 +13,7 @@ from typing import Annotated, Any, TypeVar
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from components.evaluation.errors import EvaluationError
-from components.evaluation.metrics import SuccessSummary
+from components.evaluation.metrics import SUMMARY_KEYS, SuccessSummary
 from components.judge.agreement import Agreement
 from components.judge.calibration import Calibration
 from components.judge.labelled_verdicts import LabelledVerdicts
@@ -206,7 +206,7 @@ def _parse(raw: dict[str, dict[str, Any]], stage: str, kind: type[W]) -> W:
 
 def _summary(raw: dict[str, dict[str, Any]], policy: str) -> SuccessSummary:
     stage = f"evaluate@{policy}"
-    known = {name: value for name, value in raw.get(stage, {}).items() if name in SuccessSummary.model_fields}
+    known = {name: value for name, value in raw.get(stage, {}).items() if name in SUMMARY_KEYS}
     return _parse({stage: known} if known else {}, stage, SuccessSummary)
 
 

@@ -65,6 +65,7 @@ _WHOLE_REASON = re.compile(
 """A clause that is a reason and nothing else: "it is sold out"."""
 _COUNT = re.compile(rf"(?:(?:or|otherwise|else|if not) )?(?:\d{{1,3}}|{_NUMBER_WORDS})")
 """A clause that is a small whole number and nothing else."""
+_ROW_NUMBER = re.compile(r"^\W*(\d{1,2})[.)]\s", re.MULTILINE)
 _NUMBERS_IN_A_ROW = re.compile(r"(?<!\S)\d{1,3}(?: (?:or |and )?\d{1,3})+(?!\S)")
 
 
@@ -96,9 +97,17 @@ def offers_number(text: str) -> bool:
 
 def items(answer: str) -> list[str]:
     """The items of a list and the sentences of an answer, in lower case, without what links them: "seen by Alice
-    and by Piet" has "alice" and "piet"; "1. Alice" is no list. An item may be empty."""
-    parts = re.split(r"[,;/\n]|[.:](?!\S)|\band\b|\bor\b", re.sub(r"^\W*1[.)]\s", "", answer.casefold()))
+    and by Piet" has "alice" and "piet"; "1. Alice" is no list. Numbers of rows from 1 on are no items, nor are the
+    parts of "3/16" and of "1,250". An item may be empty."""
+    text = re.sub(r"^\W*1[.)]\s", "", _without_row_numbers(answer.casefold()))
+    parts = re.split(r"(?<!\d)[,/]|[,/](?!\d)|[;\n]|[.:](?!\S)|\band\b|\bor\b", text)
     return [re.sub(r"^\W*(?:(?:otherwise|else|it is|.*\bby)\b\W*)?|\W+$", "", part) for part in parts]
+
+
+def _without_row_numbers(text: str) -> str:
+    """A text without the numbers of its lines, if they count from 1."""
+    numbers = _ROW_NUMBER.findall(text)
+    return _ROW_NUMBER.sub("", text) if numbers == [str(number + 1) for number in range(len(numbers))] else text
 
 
 def offers_count(answer: str, allowed: Iterable[str] = ()) -> bool:

@@ -141,6 +141,14 @@ def test_an_act_that_nobody_asked_for_is_no_success(episode: Episode, field: str
         *("none", "None.", "N/A", "no side effects", "Nothing", "No critical points passed", "null", "-"),
         *("No side effects were found", "There are no side effects.", "No unintended side effects.", "None observed"),
         *("none were seen", "No critical points were passed", "The agent did not cause any side effects."),
+        *(
+            "None of the listed critical points were passed.",
+            "None of these",
+            "none of them",
+            "None of the above",
+            "no",
+        ),
+        *("No critical point was passed by the agent.", "No additional changes were made.", "Nothing else was changed"),
     ],
 )
 def test_a_list_that_names_nothing_is_empty(nothing: str) -> None:

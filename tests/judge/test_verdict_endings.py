@@ -62,6 +62,7 @@ WORDS = [
 # `{}` is the label
 CONTRADICTORY = [
     *("○ {} NOT SUCCESS\n○ {} SUCCESS", "a) {} NOT SUCCESS\nb) {} SUCCESS", "🔹 {} NOT SUCCESS\nor\n🔹 {} SUCCESS"),
+    *("{} SUCCESS\nor\n{} NOT SUCCESS", "{} NOT SUCCESS\nor\n{} SUCCESS", "**{} NOT SUCCESS**\n\nor\n\n**{} SUCCESS**"),
     *("1️⃣ {} SUCCESS\n2️⃣ {} NOT SUCCESS", "{} NOT SUCCESS\n\n{} SUCCESS", "{} NOT\nSUCCESS", "**{}** ❌\nSUCCESS"),
     *("{} SUCCESS\n👎", "{} SUCCESS\n🤷", "{} NOT SUCCESS\n🎉", "- [ ] {} SUCCESS", "( ) {} SUCCESS", "□ {} SUCCESS"),
     *("{} 🈚 SUCCESS", "{} 🚯 SUCCESS", "{} 🔞 SUCCESS", "🆖 {} SUCCESS", "{} SUCCESS 🇳🇴", "{} ¬SUCCESS", "{} S̶UCCESS"),

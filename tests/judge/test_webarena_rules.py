@@ -30,6 +30,7 @@ SHOP = "http://shop.example"
         (5, "Driving: 13min, walking: 1h 35min.", SUCCESS),
         (5, "13 minutes by car, 95 on foot", ERROR),
         (5, "N/A", FAILURE),
+        (5, "N/A. The drive takes 13 minutes, the walk 95.", ERROR),
         (5, "", FAILURE),
         (6, "Round Park, 1h 23min", ERROR),
         (6, "Square Park, 1h 23min", FAILURE),

@@ -289,3 +289,56 @@ def test_a_number_may_be_denied_of_something_else() -> None:
 def test_a_currency_mark_tells_an_amount_from_a_quantity(answer: str, is_right: bool) -> None:
     assert Number("45.90").accepts(answer) is is_right
     assert not Number(3).accepts(answer)
+
+
+@pytest.mark.parametrize(
+    "text", ["It is not sold out.", "The mug isn't sold out.", "It is no longer sold out.", "It's not yet sold out"]
+)
+def test_a_refusal_that_denies_its_reason_is_none(text: str) -> None:
+    refusal = Refusal(["sold out"], {}, clear=["sold out"])
+    assert not refusal.accepts(text)
+    assert refusal.accepts("I could not, sold out.")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Dana Whitlock (as of 3/16/2026)",
+        "Dana Whitlock booked it on 3/16.",
+        "Dana Whitlock paid $1,250.",
+        "The Bucket isn't; Dana Whitlock is.",
+        "It is not. Dana Whitlock it was.",
+    ],
+)
+def test_numbers_and_sentences_end_where_they_end(text: str) -> None:
+    booked = Names(["Dana Whitlock"], ["Dana Whitlock", "Piet Vermeer", "Bucket"], ["Bucket"])
+    assert booked.accepts(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["Dana Whitlock, 3", "3, Dana Whitlock", "Dana Whitlock,3", "It is not Dana Whitlock."]
+)
+def test_a_number_in_a_list_and_a_denied_name_stay_wrong(text: str) -> None:
+    assert not Names(["Dana Whitlock"], ["Dana Whitlock", "Piet Vermeer"]).accepts(text)
+
+
+def test_a_claim_that_the_task_is_done_ends_with_its_sentence() -> None:
+    status = Names(["Complete"], ["Complete", "Pending"])
+    assert status.accepts("I have finished the task. Complete.")
+    assert status.accepts("Result of your request: Complete")
+    assert not Names(["Pending"], ["Complete", "Pending"]).accepts("The order is complete.")
+
+
+def test_names_may_stand_in_numbered_rows() -> None:
+    goods = Names(["Whistling kettle", "Rope, long"], ["Whistling kettle", "Rope, long", "Anchor"])
+    assert goods.accepts("1. Whistling kettle\n2. Rope, long")
+    assert not goods.accepts("1. Whistling kettle\n2. Rope, long\n3. Anchor")
+    assert not goods.accepts("4. Whistling kettle\n2. Rope, long")
+
+
+def test_a_share_may_have_a_comma_as_pages_in_german_write_it() -> None:
+    votes = Number(3, near=[4], is_part=True)
+    assert votes.accepts("3 votes (42,9% of 7)")
+    assert not votes.accepts("3 votes (52,9% of 7)")
+    leader = Names(["Blue gull on white"], ["Blue gull on white", "Red ship"])
+    assert leader.accepts("Blue gull on white leads (57,1 %).")

@@ -60,6 +60,7 @@ SameAnswer = Callable[[str, str, str], bool | None]
 """Takes a question, a reference and an answer; returns whether the answer means the same, None if that is unknown."""
 NEEDS_MODEL = "needs a model judge"
 _MAX_SHOWN = 60
+_NOT_AVAILABLE = re.compile(r"\W*n\s?/?\s?a\W*", re.IGNORECASE)
 """Maximum characters of references in a rationale."""
 _NUMBER = re.compile(r"[$€£]?\s*(-?\d+(?:,\d{3})*(?:\.\d+)?)")
 
@@ -179,7 +180,7 @@ def _meets(
             is_on_page = not is_answer and all(includes(part, text, words=False) for part in references)
             if is_on_page or same(reference, text):
                 return Finding(True, part)
-            if not bare(text) or (is_answer and declines(text)):
+            if not bare(text) or (is_answer and _NOT_AVAILABLE.fullmatch(bare(text))):
                 return Finding(False, part)
             return _ask_model(same_answer, question, reference, text, part)
         case Unachievable(reason=reason, by_model=by_model):

@@ -20,6 +20,10 @@ _NAMES = {"AgentResponseEvaluator": "the answer", "NetworkEventEvaluator": "the 
 _MAX_DEPTH = 50
 """Of the brackets in an answer."""
 _LONG_NUMBER = re.compile(r"\d{1000}")
+_NOT_FINITE = re.compile(
+    r"(?<![\w.])[-+]?(?:inf(?:inity)?|nan|\d[\d.]*e\+?\d{3,})\s*(?:k?m|mi|miles?|(?:kilo)?met(?:er|re)s?|ft|feet)\b",
+    re.IGNORECASE,
+)
 _MAX_SHOWN = 300
 """Characters of an evaluator's message in a rationale; they may have whole addresses."""
 
@@ -71,10 +75,11 @@ def _readable(answer: str) -> str:
     """The answer, which the package can parse without an error of its own.
 
     Text that Python's parser cannot take (nested by the thousand, a number of thousands of digits) would end as an
-    error of the evaluator, so that an agent could turn its failure into no verdict. As a plain text it fails.
+    error of the evaluator, so that an agent could turn its failure into no verdict. As a plain text it fails. So does a
+    length that is not finite, which the package takes for any length.
     """
     depths = accumulate((character in "[{") - (character in "]}") for character in answer)
-    if max(depths, default=0) > _MAX_DEPTH or _LONG_NUMBER.search(answer):
+    if max(depths, default=0) > _MAX_DEPTH or _LONG_NUMBER.search(answer) or _NOT_FINITE.search(answer):
         return json.dumps(answer[:_MAX_SHOWN])
     return answer
 

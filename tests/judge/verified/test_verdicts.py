@@ -14,7 +14,7 @@ from components.judge import rules_verdict
 from components.judge.rules import RuleError, probes_of, require_rules, rule_of
 from components.judge.verified import client
 from components.judge.verified.client import VERSION, VerifiedError
-from components.judge.verified.rule import VerifiedRule
+from components.judge.verified.rule import VerifiedRule, _readable
 from components.records import Outcome, Task, Verdict
 from components.tasks import load_files
 from tests.judge.verified.cases import OTHER, SAME, SITES, Case, cases, response
@@ -184,6 +184,15 @@ def test_a_rationale_says_which_check_failed(judged):
 def test_an_answer_that_no_parser_takes_is_a_failure(rows, tasks, answer):
     row = next(row for row in rows if len(row["eval"]) == 1)
     assert rules_verdict(episode(tasks[row["task_id"]], answer, None)).outcome is Outcome.FAILURE
+
+
+@pytest.mark.parametrize("answer", ["inf km", "9e999 km", "1e308 miles", "-Infinity m", "NaN ft"])
+def test_a_length_that_is_not_finite_is_no_answer(answer):
+    """The package compares a length with a tolerance, which infinity meets for every length."""
+    read = json.loads(_readable(json.dumps({"retrieved_data": [answer]})))
+    assert isinstance(read, str), "the package would take it"
+    for usual in ("1.7 km", "748m", "Infinity War", "nan bread", "5e2 m"):
+        assert isinstance(json.loads(_readable(json.dumps({"retrieved_data": [usual]}))), dict)
 
 
 def test_an_episode_without_its_requests_has_no_verdict(rows, tasks):
