@@ -64,7 +64,9 @@ class WithOtherAnswers(LazyRecords[Trajectory]):
         return self._changed(self._trajectories[place])
 
     def _changed(self, trajectory: Trajectory) -> Trajectory:
-        rng = random.Random(f"{self._seed} {trajectory.trajectory_id}")
+        # Not the id, which names the run: equal seeds give equal examples.
+        episode = f"{trajectory.task_id} {trajectory.task.intent} {trajectory.attempt} {trajectory.seed}"
+        rng = random.Random(f"{self._seed} {episode}")
         if trajectory.answer is None or trajectory.task.task_id not in self._free or rng.random() >= self._share:
             return trajectory
         return trajectory.model_copy(update={"answer": rng.choice(self._texts(trajectory.task))(rng)})

@@ -13,6 +13,7 @@ import itertools
 import logging
 import os
 import time
+import warnings
 from collections.abc import AsyncIterator, Coroutine, Sequence
 from dataclasses import replace
 from typing import Any
@@ -234,6 +235,11 @@ class RayPool:
                     break
             except RayTaskError as error:
                 if not isinstance(error.cause, SandboxError):
+                    warnings.warn(
+                        f"machine {index} of the Ray cluster gets no browsers in this stage: {error.cause}; correct "
+                        "the cause there and start the stage again to use it",
+                        stacklevel=1,
+                    )
                     raise
             except (RayError, TimeoutError):
                 pass

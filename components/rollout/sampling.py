@@ -39,6 +39,8 @@ class SamplerState:
     """Running share of effective groups by website."""
     rewards: dict[str, float] = field(default_factory=dict)
     """Running mean reward by website."""
+    effective: int = 0
+    """Number of effective groups so far, from which updates have learned."""
 
 
 class TaskSampler:
@@ -105,6 +107,7 @@ class TaskSampler:
         """
         for group in groups:
             name = group.task.website
+            self.state.effective += group.is_effective
             if len(group.scored) >= 2:
                 rate = self.rate(name)
                 self.state.rates[name] = rate + self.sampling.memory * (group.is_effective - rate)

@@ -31,7 +31,7 @@ from components.training.learner import OPTIMIZER, Learner
 from components.training.objectives import objective_of
 from components.training.rl import RLTrainer, TrainedPhase
 from components.training.rl_rollouts import RolloutSetup, ValidationSetup
-from components.training.selection import Comparison, Rollback
+from components.training.selection import Choice, Comparison, Rollback
 from components.training.validation import (
     Validation,
     validation_line,
@@ -77,9 +77,12 @@ def run_stage(workers: Workers, phase: str) -> None:
         demonstrations = DEMONSTRATIONS if objective_of(params).needs_demonstrations else None
         reference = reference_of(params, phase)
         learners = workers.replicate(Learner.load_model, INIT[phase], params, phase, demonstrations, reference)
-        trained = asyncio.run(_train(run, learners, phase))
+        is_skipped = not (params.rl.short if phase == "short" else params.rl.long).iterations
+        trained = _skipped(phase) if is_skipped else asyncio.run(_train(run, learners, phase))
         if trained.ended:
             print(f"the phase ends after {len(trained.figures)} iterations: {trained.ended}", flush=True)
+        if trained.figures and not any(row["effective_groups"] for row in trained.figures):
+            print("warning: no iteration of this phase had a group to learn from, so it changed nothing", flush=True)
         print(f"published: iteration {trained.published.iteration}, {trained.published.reason}", flush=True)
         state = learners.run(Learner.gathered_weights)
         optimizer = learners.run(Learner.optimizer_state) if phase == "short" else None
@@ -146,6 +149,12 @@ def inputs_of(params: Params, phase: str) -> list[Path]:
     if objective_of(params).needs_demonstrations:
         inputs.append(DEMONSTRATIONS)
     return inputs
+
+
+def _skipped(phase: str) -> TrainedPhase:
+    """The result of a phase of 0 iterations, which needs no browser, judge or server."""
+    earlier = SamplerState(**read_json(INIT[phase] / SAMPLER)) if phase == "long" else SamplerState()
+    return TrainedPhase([], earlier, Choice(0, "the model with which the phase begins: it has no iterations"))
 
 
 async def _train(run: StageRun, learners: Replicas[Learner], phase: str) -> TrainedPhase:

@@ -142,7 +142,8 @@ class RetrainedJudge:
         return retrain
 
     def _train(self, data: LabelledTrajectories, path: Path, report: LossReport) -> None:
-        """Train the distilled judge further, write it to `path`, and delete earlier judges."""
+        """Train the distilled judge further, write it to `path`, and delete earlier judges. A phase that was killed
+        keeps later ones, to which it comes again."""
         checkpoint = path.with_suffix(".pt")
         checkpoint.parent.mkdir(parents=True, exist_ok=True)
         screenshots = ImageFolder(path.with_name("screenshots"))  # the loop below deletes it, and earlier judges
@@ -153,7 +154,7 @@ class RetrainedJudge:
         trained.vlm.publish(path)
         checkpoint.unlink(missing_ok=True)
         for other in path.parent.iterdir():
-            if other.is_dir() and other != path:
+            if other.is_dir() and (not other.name.isdigit() or int(other.name) < int(path.name)):
                 shutil.rmtree(other)
 
     def _is_kept(self, trajectory: Trajectory) -> bool:

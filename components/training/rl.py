@@ -156,7 +156,7 @@ class RLTrainer:
                 ended: str | None = None
                 if not rollouts.sampled.effective:
                     idle = learner.params.rl.idle_iterations
-                    ended = ended_by_idleness(rollouts.sampled, state.figures, not self._began_before, idle)
+                    ended = ended_by_idleness(rollouts.sampled, state.figures, not self._learned_before, idle)
                 audited = audit_figures(rollouts.verdicts, rollouts.audited) | retrained
                 judge = self.rollouts.retrained
                 if judge is not None:
@@ -203,9 +203,9 @@ class RLTrainer:
         return await asyncio.get_running_loop().run_in_executor(self._thread, function, *arguments)
 
     @property
-    def _began_before(self) -> bool:
-        """Whether an earlier phase rolled out; one of 0 iterations did not."""
-        return self.earlier is not None and self.earlier.draws > 0
+    def _learned_before(self) -> bool:
+        """Whether an earlier phase had an effective group."""
+        return self.earlier is not None and self.earlier.effective > 0
 
     async def _resume(self, state: RLState, queue: RolloutQueue) -> None:
         """Begin the rollouts that do not wait for the next update, unless the phase has ended."""
@@ -303,7 +303,8 @@ class RLTrainer:
             **rollouts.times,
             **asdict(stats),
         }
-        return {name: round(value, 8) for name, value in figures.items()}
+        # A number of numpy, which an objective may return, would make the checkpoint unreadable.
+        return {name: round(float(value), 8) for name, value in figures.items()}
 
     def _update_learners(self, groups: list[Group], number: int) -> UpdateStats:
         def progress(done: int, total: int) -> None:

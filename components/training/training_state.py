@@ -81,9 +81,11 @@ def restore(vlm: VLM, optimizer: torch.optim.Optimizer, saved: dict[str, Any], p
             f"{path} does not contain {min(missing)}, which is trained now: delete the file to begin the training anew"
         )
     if saved.get("sharded", False) != sharded:
+        former = "training.shard = false, or with training.processes = 1"
+        if not sharded:
+            former = "training.shard = true and training.processes above 1"
         raise RuntimeError(
-            f"{path} was written with training.shard = {str(not sharded).lower()}: set it to that again, or delete the "
-            "file to begin the training anew"
+            f"{path} was written with {former}: set both keys so again, or delete the file to begin the training anew"
         )
     if not isinstance(vlm.model, FSDPModule):
         vlm.model.load_state_dict(saved["model"], strict=False)

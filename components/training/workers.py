@@ -105,7 +105,7 @@ class Workers:
         """
         part = [(item, True) for item in items[self.rank :: self.size]]
         largest = -(-len(items) // self.size)
-        return part + [(items[0], False)] * (largest - len(part)) if self.lockstep else part
+        return part + [(items[0], False)] * (largest - len(part)) if self.lockstep and items else part
 
     @property
     def loss_scale(self) -> int:

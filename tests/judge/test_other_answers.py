@@ -47,6 +47,17 @@ def test_equal_seeds_show_equal_answers_however_they_are_read():
     assert [*shown] != [*WithOtherAnswers(known, 0.5, 4)]
 
 
+def test_runs_of_one_seed_show_equal_answers():
+    """The id of a trajectory names its run."""
+    ours, theirs = (
+        [known.model_copy(update={"trajectory_id": f"{run}{place}"}) for place, known in enumerate(attempts(40))]
+        for run in ("a", "b")
+    )
+    shown = [[one.answer for one in WithOtherAnswers(known, 0.5, 3)] for known in (ours, theirs)]
+    assert shown[0] == shown[1]
+    assert len({*shown[0]}) > 5
+
+
 def test_an_answer_that_a_rule_reads_stays():
     known = attempts(40, WITH_ANSWER, "4")
     assert [*WithOtherAnswers(known, 1.0, 0)] == known

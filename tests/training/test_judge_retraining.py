@@ -117,6 +117,18 @@ def test_a_judge_that_was_made_is_loaded_and_a_lost_one_is_made_again(distilled,
     assert all(torch.equal(made[name], again[name]) for name in made)
 
 
+def test_a_phase_that_goes_on_keeps_the_judge_of_a_later_iteration(distilled, tmp_path):
+    """It was killed after the later one was trained, and comes to it again."""
+    params = with_retraining(RetrainParams(every=1, share=1.0, optim=OPTIM))
+    judge = RetrainedJudge(distilled, params, tmp_path)
+    for iteration in (1, 2):
+        seen = attempts(range(10 * iteration, 10 * iteration + 8))
+        judge.keep(iteration, seen, labels(seen))
+    judge.prepare(3)
+    RetrainedJudge(distilled, params, tmp_path).prepare(2)
+    assert sorted(path.name for path in (tmp_path / "judge").iterdir() if path.is_dir()) == ["0001", "0002"]
+
+
 def test_the_next_phase_begins_with_the_labels_of_the_one_before(distilled, tmp_path):
     params = with_retraining(RetrainParams(every=3, share=1.0, optim=OPTIM))
     first, second, published = tmp_path / "short", tmp_path / "long", tmp_path / "rl-short" / AUDITED

@@ -146,7 +146,7 @@ def test_a_run_without_successes_ends_with_a_reason_after_idle_iterations(tmp_pa
                 with pytest.raises(NothingLearnableError, match="no trajectory succeeds; train SFT longer"):
                     await phase(tmp_path / name, earlier)
                 assert [one["iteration"] for one in told] == [1, 2]
-            return await phase(tmp_path / "second", SamplerState(draws=1))
+            return await phase(tmp_path / "second", SamplerState(effective=1))
 
     trained = asyncio.run(both())
     assert trained.ended is not None
@@ -166,6 +166,16 @@ def test_a_run_without_successes_ends_with_a_reason_after_idle_iterations(tmp_pa
     assert (saved["iteration"], len(saved["figures"])) == (2, 2)
 
 
+@pytest.mark.parametrize(("effective", "raises"), [(0, True), (1, False)])
+def test_a_phase_before_counts_if_it_had_something_to_learn_from(tmp_path, monkeypatch, effective, raises):
+    """Tasks that it drew in vain teach nothing."""
+    earlier = SamplerState(draws=9, effective=effective)
+    options = {"succeeds": lambda trajectory: False, "earlier": earlier}
+    with pytest.raises(NothingLearnableError, match="no trajectory succeeds") if raises else nullcontext():
+        trained = rl_without_pages.train(monkeypatch, tmp_path, 6, **options)[0]
+        assert trained.ended is not None
+
+
 @pytest.fixture
 def ended_phase(tmp_path, monkeypatch) -> Callable[..., TrainedPhase]:
     """Runs a phase of 6 iterations whose attempts all fail until the policy had 3 updates, and then every other one."""
@@ -175,7 +185,7 @@ def ended_phase(tmp_path, monkeypatch) -> Callable[..., TrainedPhase]:
             before = trajectory.policy.startswith(("test@0:", "test@1:", "test@2:"))
             return not before and rl_without_pages.even_attempts(trajectory)
 
-        options = {"ends": ends, "succeeds": succeeds, "validate": 5, "earlier": SamplerState(draws=1)}
+        options = {"ends": ends, "succeeds": succeeds, "validate": 5, "earlier": SamplerState(effective=1)}
         return rl_without_pages.train(monkeypatch, tmp_path, 6, **options)[0]
 
     return run

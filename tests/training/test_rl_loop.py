@@ -8,10 +8,11 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
-from components.training import phase_validation
+from components.training import phase_validation, rl
 from components.training.checkpoints import Checkpoints
 from components.training.learner import Learner
 from tests.training import rl_without_pages
@@ -88,3 +89,13 @@ def test_all_work_with_the_learners_runs_in_one_thread(tmp_path, monkeypatch):
     assert threads.keys() == {"update", "save", "kl_by_family"}
     (thread,) = set.union(*threads.values())
     assert thread != threading.get_ident()
+
+
+def test_figures_of_numpy_leave_checkpoints_readable(tmp_path, monkeypatch):
+    """An objective may return them; a checkpoint with one could not be loaded again."""
+    figures = rl.rollout_figures
+    monkeypatch.setattr(rl, "rollout_figures", lambda *given: {**figures(*given), "own": np.float64(0.5)})
+    first, _ = rl_without_pages.train(monkeypatch, tmp_path, 2)
+    assert {type(value) for value in first.figures[0].values()} == {float}
+    again, _ = rl_without_pages.train(monkeypatch, tmp_path, 2)
+    assert again.figures == first.figures

@@ -309,7 +309,7 @@ def test_bfloat16_may_be_off_on_a_token_and_not_on_average(gaps, is_packed, monk
     monkeypatch.setattr(forward, "response_logprobs", lambda *args: [torch.tensor(gaps)])
     monkeypatch.setattr(forward, "naive_logprobs", lambda *args: [torch.zeros(len(gaps))])
     with contextlib.nullcontext() if is_packed else pytest.warns(PackingWarning, match="on average"):
-        chosen, gap = checked_forward(half, Encoder(half), [], PLAIN)
+        chosen, gap = checked_forward(half, Encoder(half), [object()], PLAIN)
     assert chosen.packed == is_packed
     assert gap == pytest.approx(max(gaps))
 

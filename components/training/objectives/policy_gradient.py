@@ -32,7 +32,7 @@ from components.rollout import Group
 from components.training.agreement import ROUNDING, GapLimits, check_distribution, logprob_gaps, policy_sample
 from components.training.forward import CHECKED, PLAIN, Forward, checked_forward, score, token_count
 from components.training.images import image_figures, share_images
-from components.training.objectives.interface import Objective, UpdateContext, UpdateStats
+from components.training.objectives.interface import NO_UPDATE, Objective, UpdateContext, UpdateStats
 from components.training.objectives.sft import demonstrations
 from components.training.objectives.supervised import WeightedSample
 from components.training.objectives.surrogate import Credit, TokenStats, TurnTokens, truncated
@@ -159,6 +159,8 @@ class _PolicyUpdate:
         context, rl = self.context, self.rl
         vlm, started, clock = context.vlm, time.monotonic(), UpdateClock()
         turns = turn_samples(groups, context.renderer, context.encoder, self.objective)
+        if not any(turn.credit.weight for turn in turns):
+            return NO_UPDATE
         vlm.model.eval()
         samples = [turn.sample for turn in turns]
         with clock.encoding():
