@@ -45,6 +45,7 @@ TAKEN = {"by": "Launch Kittiwake, 4.8 t"}
 COMPLETE = {"number": "100101", "old": "Complete", "new": "Cancelled"}
 COUPON = {"code": "GULL7", "title": "Crab pot"}
 NUMBER = {"number": "100159", "user": "chiara"}
+COUNTED = {"owner": "Dana Whitlock", "username": "dana", "priority": "High", "count": 2, "rivals": [1]}
 
 
 def accepts(template: str, facts: dict[str, Any], answer: str) -> bool:
@@ -56,6 +57,10 @@ def accepts(template: str, facts: dict[str, Any], answer: str) -> bool:
 @pytest.mark.parametrize(
     ("template", "facts", "answer"),
     [
+        ("desk_ticket_priority", {"ticket": 8, "priority": "High"}, "2. High"),
+        ("desk_ticket_priority", {"ticket": 8, "priority": "Low"}, "Priority: 4. Low"),
+        ("desk_count_of_owner", COUNTED, "High: 2"),
+        ("desk_count_of_owner", COUNTED, "Dana Whitlock: 2"),
         ("calendar_who_booked", BOOKED, '"Lesson for Alice Moreno" ("Crane") was booked by Dana Whitlock.'),
         ("calendar_who_booked", BOOKED, "Alice Moreno's lesson is booked in the name of Dana Whitlock."),
         ("calendar_who_booked", BOOKED, "**Dana Whitlock** (not Jonas Ferreira)"),

@@ -15,6 +15,7 @@ from tests.worlds.city.visitor import FORUM, SHOP, Visitor
 
 TOPICS = "forum.test/forum/boats-5/topic/log-of-a-slow-week-12/"
 ARTICLE = "shop.test/catalogue/"
+MONTH = "calendar.test/calendar/month/"
 FACTS = {"replies": 2, "subject": "Log of a slow week"}
 COUNTS = [
     "calendar_count_day",
@@ -52,6 +53,10 @@ REFUSED = [
 ]
 
 
+WRITTEN = ["across_count_orders", "across_reply_with_stock", "across_settle_ticket", "across_ticket_status"]
+"""The answer is written into a site, and not said."""
+
+
 def opened_by(server, key: str) -> list[str]:
     status, pages = server.control("opened", key=key)
     assert status == 200, pages
@@ -80,7 +85,7 @@ def test_no_answer_is_no_guess():
 
 
 def test_own_tickets_are_on_the_start_page_of_the_desk():
-    facts = {"owner": "Dana", "username": "dana", "count": 2, "rivals": [1]}
+    facts = {"owner": "Dana", "username": "dana", "priority": "High", "count": 2, "rivals": [1]}
     template = find("desk_count_of_owner")
     assert template.check(facts, [], "2", ["desk.test/dashboard/"]).reward == 1
     assert template.check(facts | {"username": "piet"}, [], "2", ["desk.test/dashboard/"]).reward == 0
@@ -93,7 +98,13 @@ def test_the_server_notes_which_pages_a_copy_has_shown(server):
     visitor.get(FORUM, "/")
     assert visitor.request(SHOP, "/accounts/orders/")[0] == 302  # to the login
     assert visitor.request(SHOP, "/no-such-page/")[0] == 404
-    assert opened_by(server, key) == ["404 shop.test/no-such-page/", "forum.test/", "shop.test/catalogue/"]
+    assert visitor.request(SHOP, "/catalogue/", {"any": "field"})[0] >= 400  # a list takes no form
+    assert opened_by(server, key) == [
+        "404 shop.test/no-such-page/",
+        "forum.test/",
+        "shop.test/catalogue/",
+        "shop.test/catalogue/?page=2",
+    ]
     assert opened_by(server, other) == []
     for name in (key, other):
         server.control("drop", key=name)
@@ -149,7 +160,20 @@ def test_the_start_page_is_no_evidence(start_pages, name):
 
 def test_templates_with_evidence_are_those_of_small_numbers_and_few_names():
     named = {name for name, kind in templates().items() if "evidence" in vars(type(kind))}
-    assert named == {*COUNTS, *NAMES, *REFUSED, "shop_order_status"}
+    assert named == {*COUNTS, *NAMES, *REFUSED, *WRITTEN, "shop_order_status"}
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_an_answer_that_is_written_without_its_page_is_a_guess(monkeypatch, name):
+    """Its effects are left out, as if they were there."""
+    template = find(name)
+    for part in ("effects", "incidental"):
+        monkeypatch.setattr(type(template), part, lambda template, facts: ())
+    facts, guessed = {"article": "Fog horn"}, ["forum.test/", "desk.test/tickets/3/", "shop.test/dashboard/"]
+    check = template.check(facts, [], "done", guessed)
+    assert (check.reward, check.missing) == (0, ["a page that shows the answer was opened"])
+    known = ["shop.test/dashboard/orders/100123/", f"{ARTICLE}fog-horn_36/"]
+    assert template.check(facts, [], "done", [*guessed, *known]).reward == 1
 
 
 @pytest.mark.parametrize(
@@ -160,7 +184,14 @@ def test_templates_with_evidence_are_those_of_small_numbers_and_few_names():
         ("forum_poll_leader", {"subject": "Poll: flag"}, "forum.test/forum/x-2/topic/poll-flag-82/", TOPICS),
         ("forum_which_forum", FACTS, TOPICS, TOPICS.replace("log-of-a-slow-week", "varnish-in-april")),
         ("shop_number_of_reviews", {"title": "Fog horn"}, "shop.test/catalogue/fog-horn_36/", f"{ARTICLE}crab-pot_3/"),
-        ("shop_number_of_reviews", {"title": "Fog horn"}, "shop.test/search/", f"{ARTICLE}fog-horn-no-gas_36/"),
+        ("shop_number_of_reviews", {"title": "Fog horn"}, f"{ARTICLE}fog-horn_36/reviews/", "shop.test/search/"),
+        ("shop_number_of_reviews", {"title": "Fog horn"}, f"{ARTICLE}fog-horn_36/", f"{ARTICLE}fog-horn-no-gas_36/"),
+        ("shop_impossible_coupon", {}, "POST shop.test/basket/vouchers/add/", "shop.test/basket/"),
+        ("shop_impossible_unsold", {}, "shop.test/catalogue/?page=3", "shop.test/catalogue/"),
+        ("desk_close_unknown_ticket", {"ticket": 57}, "desk.test/tickets/", "desk.test/tickets/submit/"),
+        ("desk_close_unknown_ticket", {"ticket": 57}, "404 desk.test/tickets/57/", "404 desk.test/tickets/58/"),
+        ("mail_write_to_stranger", {}, "POST mail.test/write/", "mail.test/write/"),
+        ("calendar_crane_taken", {}, f"{MONTH}crane/", f"{MONTH}sailing-school/"),
         ("shop_count_under", {}, "shop.test/catalogue/category/sails_2/", f"{ARTICLE}crab-pot_3/"),
         ("across_cheapest_named", {"titles": ["Fog horn"]}, f"{ARTICLE}fog-horn_36/", f"{ARTICLE}crab-pot_3/"),
         ("desk_last_comment", {"ticket": 7}, "desk.test/tickets/7/", "desk.test/tickets/70/"),

@@ -10,6 +10,8 @@ from components.worlds.city.tasks.registry import find
 COUPON = {"code": "GULL7", "title": "Crab pot"}
 SEXTANT = {"title": "Brass sextant", "user": "ada", "count": 1}
 ALICE = {"ticket": 7, "title": "Torn sail", "person": "Alice Moreno"}
+LOCKED = {"subject": "Fog in the Sound"}
+TAKEN = {"by": "Launch Kittiwake, 4.8 t"}
 GRETA = {"subject": "Moorings", "author": "greta", "reader": "piet", "text": "Sold."}
 
 
@@ -114,10 +116,16 @@ def test_the_reason_may_be_said_in_usual_words(template, facts, answers):
         ("dashboard_cancel_final_order", {"old": "Complete"}, 'I cannot, because its status is "Complete".'),
         ("dashboard_cancel_final_order", {"old": "Complete"}, "It cannot be done: order 100101 is Complete."),
         ("dashboard_cancel_final_order", {"old": "Complete"}, "Not possible: already complete, no change is allowed."),
-        ("forum_reply_to_locked", {}, "I cannot reply: the topic is locked, so new replies are not allowed."),
-        ("forum_reply_to_locked", {}, "The topic is locked, so that you don't have permission to reply."),
+        ("forum_reply_to_locked", LOCKED, 'The topic "Fog in the Sound" is locked.'),
+        ("forum_reply_to_locked", LOCKED, '"Fog in the Sound" is locked.'),
+        ("calendar_crane_taken", TAKEN, "The crane is taken then: Launch Kittiwake, 4.8 t."),
+        ("shop_impossible_unsold", SEXTANT, "Found 0 results."),
+        ("shop_impossible_unsold", SEXTANT, 'There is no product called "Brass sextant".'),
+        ("across_cancel_complete_order", {"number": "100101"}, "This order can't have its status changed."),
+        ("forum_reply_to_locked", LOCKED, "I cannot reply: the topic is locked, so new replies are not allowed."),
+        ("forum_reply_to_locked", LOCKED, "The topic is locked, so that you don't have permission to reply."),
         ("calendar_customer_books", {}, "Customers aren't allowed to book the crane."),
-        ("forum_reply_to_locked", {}, "The topic has been locked by a moderator."),
+        ("forum_reply_to_locked", LOCKED, "The topic has been locked by a moderator."),
         (
             "dashboard_cancel_final_order",
             {"old": "Complete"},

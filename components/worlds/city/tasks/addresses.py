@@ -1,6 +1,7 @@
 """Patterns of the addresses of pages that show an answer, or why a task is impossible (`Template.evidence`).
 
 A page that is not there, or that the user may not see, has its status before its address: `404 desk.test/tickets/57/`.
+What a form sent has its method before: `POST shop.test/basket/vouchers/add/`.
 """
 
 from __future__ import annotations
@@ -10,8 +11,10 @@ import unicodedata
 
 ORDERS_OF_STAFF = r"shop\.test/dashboard/(orders|users|reports)/.*"
 """In the shop's dashboard, the pages that show orders and their status."""
-ARTICLE_LISTS = r"shop\.test/(search/|catalogue/category/.*)"
+ARTICLE_LISTS = r"shop\.test/(search/|catalogue/category/.*|catalogue/\?page=([2-9]|\d\d+))"
 """Lists of articles, with prices and stock, besides the first page of the shop."""
+FIRST_ARTICLES = r"shop\.test/catalogue/"
+"""The first page of the shop, for tasks that begin elsewhere."""
 
 
 def article(title: str) -> str:

@@ -129,7 +129,11 @@ class Template(ABC):
         patterns = self.evidence(facts)
         is_guess = bool(patterns) and not any(re.fullmatch(pattern, page) for pattern in patterns for page in opened)
         effects, incidental = self.effects(facts), self.incidental(facts)
-        check = check_changes(effects, incidental, changes, self.answer(facts), answer, is_guess)
-        if not (is_guess and answer):
+        expected = self.answer(facts)
+        check = check_changes(effects, incidental, changes, expected, answer, is_guess)
+        if not is_guess or (expected is not None and not answer):
             return check
-        return check.model_copy(update={"missing": [*check.missing, "a page that shows the answer was opened"]})
+        update: dict[str, Any] = {"missing": [*check.missing, "a page that shows the answer was opened"]}
+        if expected is None:  # the answer is written into a site
+            update["reward"] = 0.0
+        return check.model_copy(update=update)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 
 from components.worlds.answers import Names, Number
+from components.worlds.plain_text import has_phrase, plain
 
 ORDER_STATUSES = ("Pending", "Being processed", "Complete", "Cancelled")
 TICKET_STATUSES = ("Open", "Reopened", "Resolved", "Closed")
@@ -38,9 +39,16 @@ def number(
     near: Sequence[Decimal | int | float | str] = (),
     nothing: Sequence[str] = (),
     is_part: bool = False,
+    named: Sequence[str] = (),
 ) -> Number:
-    """The answer that names the number `value`, as `Number` says, and no name of another kind in a list with it."""
-    return Number(value, given, near, nothing, is_part, VOCABULARY)
+    """The answer that names the number `value`, as `Number` says, and no name of another kind in a list with it.
+
+    Args:
+        named: texts of the task, whose names an answer may repeat: "Alice Moreno: 3".
+    """
+    text = plain(" ; ".join(named))
+    others = [name for name in VOCABULARY if not has_phrase(text, plain(name))]
+    return Number(value, given, near, nothing, is_part, others)
 
 
 def names(right: Sequence[str], among: Sequence[str], given: Sequence[str] = ()) -> Names:

@@ -50,6 +50,10 @@ class Modified:
         if not answers and response.status_code in SHOWN and pages.is_visit(request):
             address = f"{request.get_host().partition(':')[0]}{request.path}"
             copy.opened.add(f"{SHOWN[response.status_code]}{address}")
+            if page := request.GET.get("page"):  # of a list
+                copy.opened.add(f"{SHOWN[response.status_code]}{address}?page={page}")
+        if not answers and request.method == "POST" and response.status_code < 400:
+            copy.opened.add(f"POST {request.get_host().partition(':')[0]}{request.path}")
         if pages.is_page(response):
             pages.edit(
                 response,

@@ -82,7 +82,8 @@ class CancelCompleteOrder(Template):
             "been completed",
             "was completed",
         )
-        return refusal("already_shipped", *more, unclear=more)
+        shown = ("can't have its status changed", "cannot have its status changed")  # what the dashboard says
+        return refusal("already_shipped", *more, *shown, unclear=more)
 
     def evidence(self, facts: Facts) -> Sequence[str]:
         return [addresses.ORDERS_OF_STAFF]

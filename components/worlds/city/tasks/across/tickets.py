@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from components.worlds.answers import Names, Number
+from components.worlds.city.tasks import addresses
 from components.worlds.city.tasks.across import named
 from components.worlds.city.tasks.across.named import STAFF, TICKETS, WAITING, comment, open_order, says
 from components.worlds.city.tasks.template import Data, Facts, Template, Unsuitable, pick
@@ -90,6 +91,9 @@ class TicketStatus(Template):
     def effects(self, facts: Facts) -> Sequence[Effect]:
         return [comment(facts, says(Names([facts["order_status"]], ORDER_STATUSES)))]
 
+    def evidence(self, facts: Facts) -> Sequence[str]:
+        return [addresses.ORDERS_OF_STAFF]
+
     def oracle(self, facts: Facts) -> Sequence[Step]:
         text = f"The status of your order is: {facts['order_status']}."
         return [*open_order(facts), *named.write_comment(facts, text)]
@@ -138,6 +142,9 @@ class SettleTicket(Template):
     def incidental(self, facts: Facts) -> Sequence[Incidental]:
         return [Incidental("helpdesk_ticketchange", {"followup_id": KeyOf(comment(facts, words(DONE), new_status=4))})]
 
+    def evidence(self, facts: Facts) -> Sequence[str]:
+        return [addresses.ORDERS_OF_STAFF]
+
     def oracle(self, facts: Facts) -> Sequence[Step]:
         if facts["order_status"] != "Complete":
             return [*open_order(facts), *named.write_comment(facts, NOT_DONE)]
@@ -179,6 +186,9 @@ class CountOrders(Template):
     def effects(self, facts: Facts) -> Sequence[Effect]:
         given = [facts["ticket"], *named.numbers(facts["title"])]
         return [comment(facts, says(Number(facts["orders"], given=given)))]
+
+    def evidence(self, facts: Facts) -> Sequence[str]:
+        return [addresses.ORDERS_OF_STAFF]
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         text = f"This customer has placed {facts['orders']} orders so far."

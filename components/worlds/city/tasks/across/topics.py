@@ -123,6 +123,9 @@ class ReplyWithStock(Template):
     def incidental(self, facts: Facts) -> Sequence[Incidental]:
         return posting.counts(facts)
 
+    def evidence(self, facts: Facts) -> Sequence[str]:
+        return [addresses.article(facts["article"]), addresses.ARTICLE_LISTS, addresses.FIRST_ARTICLES]
+
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return [*open_article(facts["article"]), FORUM, *reply_with(facts, facts["text"])]
 
@@ -285,7 +288,7 @@ class CheapestNamed(Template):
         return names([facts["right"]], facts["titles"], self.given(facts))
 
     def evidence(self, facts: Facts) -> Sequence[str]:
-        return [*map(addresses.article, facts["titles"]), addresses.ARTICLE_LISTS]
+        return [*map(addresses.article, facts["titles"]), addresses.ARTICLE_LISTS, addresses.FIRST_ARTICLES]
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return [step for title in facts["titles"] for step in open_article(title)[:3]]

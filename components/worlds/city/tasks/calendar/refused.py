@@ -37,7 +37,7 @@ PHRASINGS = (
     'Put "{title}" into the crane calendar: {day}, {from_time} to {to_time}, booked by {person}.',
 )
 
-MONTHS_AND_FORMS = [r"calendar\.test/calendar/.+", r"(403 )?calendar\.test/event/create/.*"]
+MONTHS_AND_FORMS = [r"calendar\.test/calendar/([^/]+/)?crane/.*", r"((403|POST) )?calendar\.test/event/create/crane/.*"]
 """Pages that show when the crane is taken and who may book it."""
 
 
@@ -80,7 +80,7 @@ class CraneIsTaken(Template):
         return facts | {"label": label, "by": date.event["title"]} | span(start, end)
 
     def answer(self, facts: Facts) -> Answer:
-        return refusal("slot_taken", "not available", facts["by"], unclear=(facts["by"],))
+        return refusal("slot_taken", "not available", facts["by"], "crane is taken", unclear=(facts["by"],))
 
     def evidence(self, facts: Facts) -> Sequence[str]:
         return MONTHS_AND_FORMS

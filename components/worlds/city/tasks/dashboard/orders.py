@@ -239,7 +239,7 @@ class CountOrders(DashboardTask):
         return {"customer": customer, "status": status, "count": count, "rivals": sorted(rivals - {count})}
 
     def answer(self, facts: Facts) -> Answer:
-        return number(facts["count"], near=facts["rivals"])
+        return number(facts["count"], near=facts["rivals"], named=self.given(facts))
 
     def evidence(self, facts: Facts) -> Sequence[str]:
         return [r"shop\.test/dashboard/(orders|users|reports)/.*"]

@@ -56,7 +56,7 @@ class CountInQueue(DeskTask):
 
     def answer(self, facts: Facts) -> Answer:
         nothing = ("none", "no tickets", "no ticket", f"no {facts['status']} tickets", f"no {facts['status']} ticket")
-        return number(facts["count"], near=facts["rivals"], nothing=nothing)
+        return number(facts["count"], near=facts["rivals"], nothing=nothing, named=self.given(facts))
 
     def evidence(self, facts: Facts) -> Sequence[str]:
         return [r"desk\.test/(reports|tickets|kanban|admin)/.*"]
@@ -104,7 +104,8 @@ class CountOfOwner(DeskTask):
         }
 
     def answer(self, facts: Facts) -> Answer:
-        return number(facts["count"], near=facts["rivals"], nothing=("none", "no tickets", "no ticket"))
+        nothing = ("none", "no tickets", "no ticket")
+        return number(facts["count"], near=facts["rivals"], nothing=nothing, named=self.given(facts))
 
     def evidence(self, facts: Facts) -> Sequence[str]:
         is_shown_first = facts["username"] == self.logins["desk"]  # the start page lists one's own tickets
@@ -208,7 +209,8 @@ class TicketPriority(DeskTask):
         return {"ticket": ticket["id"], "priority": _name(ticket["priority"])}
 
     def answer(self, facts: Facts) -> Answer:
-        return names([facts["priority"]], [_name(number) for number in PRIORITIES], self.given(facts))
+        number = next(key for key in PRIORITIES if _name(key) == facts["priority"])  # the desk shows "2. High"
+        return names([facts["priority"]], [_name(key) for key in PRIORITIES], [*self.given(facts), str(number)])
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return find_ticket(facts["ticket"])

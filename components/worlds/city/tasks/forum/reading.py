@@ -180,7 +180,7 @@ class CountPosts(Template):
         }
 
     def answer(self, facts: Facts) -> Answer:
-        return number(facts["posts"], near=facts["near"])
+        return number(facts["posts"], near=facts["near"], named=self.given(facts))
 
     def evidence(self, facts: Facts) -> Sequence[str]:
         return [r"forum\.test/(member|forum)/.+"]

@@ -38,6 +38,7 @@ class ReplyToLocked(Template):
             "been locked",
             "closed for replies",
             "closed to new replies",
+            f"{facts['subject']} is locked",
             beside=("not_allowed",),
             unclear=("locked",),
         )

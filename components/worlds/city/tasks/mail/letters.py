@@ -98,8 +98,9 @@ def _unquoted(text: str) -> Callable[[str | None], bool]:
     def is_right(value: str | None) -> bool:
         lines = (value or "").splitlines()
         quoted = [number for number, line in enumerate(lines) if line.startswith(">")]
-        if quoted and (before := [number for number in range(quoted[0]) if lines[number].strip()]):
-            del lines[before[-1]]  # who wrote it, in the user's language
+        before = [number for number in range(quoted[0]) if lines[number].strip()] if quoted else []
+        if before and lines[before[-1]].rstrip().endswith(":"):  # "Dana Whitlock wrote:", in the user's language
+            del lines[before[-1]]
         return is_text("\n".join(line for line in lines if not line.startswith(">")))
 
     return is_right

@@ -78,7 +78,7 @@ class CountLetters(Template):
         return {"user": row["recipient"], "person": row["sender_name"], "count": count, "near": near}
 
     def answer(self, facts: Facts) -> Answer:
-        return number(facts["count"], near=facts["near"])
+        return number(facts["count"], near=facts["near"], named=self.given(facts))
 
     def evidence(self, facts: Facts) -> Sequence[str]:
         return [r"mail\.test/(search|archives)/.*"]

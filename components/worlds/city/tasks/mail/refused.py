@@ -55,7 +55,7 @@ class WriteToStranger(Template):
         )
 
     def evidence(self, facts: Facts) -> Sequence[str]:
-        return [r"mail\.test/(people|write)/.*"]
+        return [r"mail\.test/people/.*", r"POST mail\.test/write/.*"]
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return [click("link", "Address book")]

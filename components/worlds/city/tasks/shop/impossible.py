@@ -67,10 +67,13 @@ class UnsoldArticle(Template):
             "not carry",
             "not offer",
             "no results",
+            "0 results",
+            "no products found",
             *CANNOT_FIND,
             "not found",
             "could not be found",
             *missing("article", facts["title"]),
+            *missing("product", facts["title"]),
         )
 
     def evidence(self, facts: Facts) -> Sequence[str]:
@@ -105,7 +108,7 @@ class SoldOutArticle(Template):
         return refusal("out_of_stock", "it is out of stock", "not available", "isn't available", "isn't in stock")
 
     def evidence(self, facts: Facts) -> Sequence[str]:
-        return [addresses.article(facts["title"]), addresses.ARTICLE_LISTS]
+        return [addresses.article(facts["title"]), r"shop\.test/search/"]
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return find(facts["title"])
@@ -214,7 +217,7 @@ class UnknownCoupon(Template):
         )
 
     def evidence(self, facts: Facts) -> Sequence[str]:
-        return [r"shop\.test/basket/.*"]
+        return [r"POST shop\.test/basket/vouchers/add/"]
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return [
