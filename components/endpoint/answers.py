@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
 
@@ -38,6 +39,13 @@ class Answer(Record):
         return self.prompt_tokens + self.completion_tokens
 
 
+class PaidAnswer(Record):
+    """An answer in the journal of a run."""
+
+    key: str
+    answer: Answer
+
+
 class Answers:
     """Answers by key, in a file that several processes may use. An unreadable entry counts as missing."""
 
@@ -67,6 +75,11 @@ class Answers:
     def put(self, key: str, answer: Answer) -> None:
         """Store an answer. Once this returns, it survives the process."""
         self._database.execute("INSERT OR REPLACE INTO answers VALUES (?, ?)", (key, answer.model_dump_json()))
+
+    def add(self, answers: Iterable[PaidAnswer]) -> None:
+        """Store answers that another machine got."""
+        rows = [(paid.key, paid.answer.model_dump_json()) for paid in answers]
+        self._database.executemany("INSERT OR IGNORE INTO answers VALUES (?, ?)", rows)
 
     def close(self) -> None:
         """Close the file."""

@@ -13,11 +13,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from components.endpoint.answers import Answer, Answers
+from components.endpoint.answers import Answer, Answers, PaidAnswer
 from components.endpoint.errors import BudgetSpent, EndpointDown, EndpointError, RequestRefused
 from components.endpoint.ledger import Spent
 from components.endpoint.messages import Message
 from components.endpoint.retries import MAY_PASS, back_off, retry_delay
+from components.journal import Journal
 from components.params import EndpointParams
 from components.redaction import redacted
 from components.store import write_json
@@ -69,7 +70,8 @@ class Endpoint:
         """
         Args:
             ledger: the file that counts what was spent.
-            answers: the file of earlier answers; None requests every answer anew.
+            answers: the file of earlier answers; None requests every answer anew. New answers are also in a journal
+                beside the ledger: a run that goes on on another machine has its ledger there, and pays none again.
             check_budget: raises `BudgetSpent` when a budget for several endpoints is spent.
         """
         self.params = params
@@ -77,6 +79,7 @@ class Endpoint:
         self._ledger = ledger
         self._check_budget = check_budget
         self._answers = Answers(answers) if answers is not None else None
+        self._paid: Journal[PaidAnswer] | None = None
         self._pending: dict[str, asyncio.Task[Answer]] = {}
         self._in_flight = asyncio.Semaphore(params.max_in_flight)
         rate = params.requests_per_minute
@@ -88,6 +91,10 @@ class Endpoint:
 
         require_key(self.params)
         variable = self.params.key_variable
+        if self._answers is not None:
+            with contextlib.suppress(BlockingIOError):  # another client of this run writes it
+                self._paid = Journal(self._ledger.with_suffix(".answers.jsonl"), PaidAnswer, in_memory=False)
+                self._answers.add(self._paid.records)
         self._client = openai.AsyncOpenAI(
             base_url=self.params.url,
             api_key=os.environ[variable] if variable is not None else "none",
@@ -106,6 +113,8 @@ class Endpoint:
         await asyncio.gather(*self._pending.values(), return_exceptions=True)
         if self._client is not None:
             await self._client.close()
+        if self._paid is not None:
+            self._paid.close()
         if self._answers is not None:
             self._answers.close()
 
@@ -164,6 +173,8 @@ class Endpoint:
                 answer = await self._request(request, extra, waiting)
                 assert self._answers is not None
                 self._answers.put(key, answer)
+                if self._paid is not None:
+                    self._paid.append(PaidAnswer(key=key, answer=answer))
                 return answer
             finally:
                 del self._pending[key]

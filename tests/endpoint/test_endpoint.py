@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -71,6 +72,32 @@ def test_a_paid_answer_is_not_asked_again_even_by_another_process(server, tmp_pa
     assert (second.text, second.tokens, second.latency_s) == (first.text, first.tokens, first.latency_s)
     assert (second.cached, second.usd) == (True, 2.0)
     assert read_json(tmp_path / "spent.json")["usd"] == 2.0
+
+
+def test_a_run_that_goes_on_on_another_machine_pays_nothing_again(server, tmp_path):
+    """The ledger and the journal beside it travel with the run, and not the file of all answers."""
+    here, there = tmp_path / "here", tmp_path / "there"
+    first = ask(server, here, user("one"), user("two"), params=PRICE)
+    there.mkdir()
+    for path in here.glob("spent*"):
+        shutil.copy(path, there)
+    again = ask(server, there, user("one"), user("two"), params=PRICE)
+    assert [answer.text for answer in again] == [answer.text for answer in first]
+    assert all(answer.cached for answer in again)
+    assert len(server.asked) == 2
+    assert read_json(there / "spent.json") == read_json(here / "spent.json")
+
+
+def test_two_clients_of_one_run_may_be_open_at_once(server, tmp_path):
+    given = EndpointParams(url=server.url, model="m", key_variable=None)
+    place = tmp_path / "spent.json", tmp_path / "answers.sqlite"
+
+    async def main() -> list[str]:
+        async with Endpoint(given, *place) as first, Endpoint(given, *place) as second:
+            return [(await client.ask(user("one"), max_tokens=8)).text for client in (first, second)]
+
+    assert len(asyncio.run(main())) == 2
+    assert len(server.asked) == 1
 
 
 def test_identical_requests_at_once_are_paid_once(server, tmp_path):
