@@ -21,6 +21,8 @@ from pydantic import BaseModel
 
 from components.records import Record, Rejection, Reward, Task, Trajectory, Verdict
 
+FINISHED = "finished"
+"""The file in a stage's state that says that the stage has ended with it."""
 SERVED = "served"
 """The folder in a stage's state with the weights that its servers read. A stage that goes on writes them anew."""
 

@@ -17,7 +17,7 @@ class Stage:
     `needs` are the stages before it, `metrics` its metric files relative to the project, `params` the dotted keys of
     the recipe that it depends on, `stale` is the reason why DVC would run it now, or None, and `uncached` are its
     outputs that DVC's cache does not keep, relative to the project. `reads` are the files and folders that it depends
-    on, relative to the project.
+    on, relative to the project. `outputs` are all of its outputs.
     """
 
     name: str
@@ -29,6 +29,7 @@ class Stage:
     stale: str | None = None
     uncached: tuple[str, ...] = ()
     reads: tuple[str, ...] = ()
+    outputs: tuple[str, ...] = ()
 
 
 def read(root: Path | str = ".", with_status: bool = False, targets: Sequence[str] = ()) -> dict[str, Stage]:
@@ -69,6 +70,7 @@ def read(root: Path | str = ".", with_status: bool = False, targets: Sequence[st
                 ),
                 stale=_reason(status.get(stage.addressing)),
                 uncached=tuple(out.def_path for out in stage.outs if not out.use_cache),
+                outputs=tuple(out.def_path for out in stage.outs),
                 reads=tuple(sorted(dep.def_path for dep in stage.deps if not isinstance(dep, ParamsDependency))),
             )
     return stages

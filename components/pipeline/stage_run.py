@@ -34,7 +34,6 @@ WORLD_SETTINGS = Path("data/tasks/worlds.json")
 """What episodes depend on beside the tasks, by world (`World.episode_settings`). Every stage that rolls out reads it:
 rollouts are stale when it changes, not when a number of tasks does."""
 
-FINISHED = "finished"
 """The file in a stage's state directory with the digests of the code with which the stage finished."""
 
 JUDGEMENTS = {
@@ -165,7 +164,7 @@ def stage(
     lock = _locked(name, state)
     files = stage_code.code_files(worlds_of(params))
     code = stage_code.digests(files)
-    finished = state / FINISHED
+    finished = state / store.FINISHED
     if finished.exists() and (not keeps_work or _is_of_other_code(finished, code)):
         _forget(state)
     first = stage_code.of_first_try(state, code)
@@ -192,7 +191,7 @@ def stage(
 
 def reopen(state: Path) -> None:
     """Make a stage's state that of a stage that was cut short, so that the next run goes on from it with any code."""
-    (state / FINISHED).unlink(missing_ok=True)
+    (state / store.FINISHED).unlink(missing_ok=True)
 
 
 @contextmanager
@@ -342,7 +341,7 @@ def _is_of_other_code(finished: Path, code: Mapping[str, str]) -> bool:
 def _forget(state: Path) -> None:
     """Empty a state directory, except the lock, which this process holds. The file that says that the stage finished
     goes last: if this process is killed, the rest is not taken for unfinished work."""
-    finished = state / FINISHED
+    finished = state / store.FINISHED
     for path in state.iterdir():
         if path.is_dir():
             shutil.rmtree(path)

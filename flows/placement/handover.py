@@ -60,6 +60,8 @@ class Report:
     token: str
     outcome: str = ""
     entry: dict[str, Any] = field(default_factory=dict)
+    state: list[str] = field(default_factory=list)
+    """The folders of the stage's state in which it worked until it ended."""
     error: str = ""
     is_stages_own: bool = False
     """The error is the stage's own and would come again on any machine."""
@@ -79,7 +81,12 @@ def state_mirror(
     store: SharedStore, stage: str, root: Path, may_write: Callable[[], bool] = lambda: True
 ) -> StateMirror:
     """The copy of a stage's state directory in a clone."""
-    return StateMirror(root / STATE / stage, state_of_stage(store, stage), may_write)
+    return StateMirror(state_of(root, stage), state_of_stage(store, stage), may_write)
+
+
+def state_of(root: Path, stage: str) -> Path:
+    """A stage's state directory in a clone."""
+    return root / STATE / stage
 
 
 def send(store: SharedStore, order: Order) -> None:

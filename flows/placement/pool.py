@@ -169,6 +169,8 @@ class Pools:
                 on_progress(Progress(0, 0, f"tried again soon: {report.error}"))
                 _pause(len(reasons) * PAUSE_S)
                 continue
+            # Another worker would go on from a copy that stays, after a later change.
+            self._retried(lambda: handover.state_mirror(self._store, stage.name, self._root).clear(), stage.name)
             handover.add_to_lock(self._root, {stage.name: report.entry})
             self._retried(
                 lambda: handover.pull(self._root, self._store, [stage.name], list(stage.uncached)), stage.name

@@ -194,6 +194,11 @@ class StateMirror:
         partial.rmdir()
         return len(self._copies)
 
+    @property
+    def entries(self) -> list[str]:
+        """The folders of the directory that were copied or restored."""
+        return sorted({name.split("/", 1)[0] for name in self._copies})
+
     def clear(self) -> None:
         """Remove the copy: the stage has ended, and its outputs are in the store.
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import shutil
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
 from prefect import flow, get_run_logger
 
-from flows import process
+from components.store import FINISHED
+from flows import graph, process
 from flows.artifacts import PROGRESS, ProgressArtifact, read_progress
 from flows.crash_safe_dvc import InfrastructureFailed, StageFailed, repair, repro
 from flows.placement import handover, inputs
@@ -25,6 +27,8 @@ PROJECT = "WAYMARK_PROJECT"
 """The environment variable with a worker's clone; without it, the clone from which Waymark is installed."""
 BEAT_S = 5.0
 """Seconds between two signs of life."""
+RUNNING = Path(".waymark/placement/running")
+"""The folder with a file per stage that runs in this clone, or whose outputs DVC has not recorded."""
 FORMER_RECIPE = Path(".waymark/params.before.yaml")
 """The recipe in use before the orders, which a person may have changed by hand."""
 ORDERED_RECIPE = Path(".waymark/params.ordered.yaml")
@@ -60,7 +64,7 @@ def run_order(stage: str, store: str, token: str) -> None:
         life.end_copies(with_last=False)
         is_sent = life.send(report)
     if is_sent:  # else the copy is that of the machine that has the newer order
-        with contextlib.suppress(StoreError):  # a copy that stays only takes up space
+        with contextlib.suppress(StoreError):  # the pipeline removes it, too
             handover.state_mirror(shared, stage, Path.cwd()).clear()
 
 
@@ -82,19 +86,22 @@ def _carried_out(order: Order, shared: SharedStore, root: Path, life: _Life) -> 
         for line in repair(root):
             logger.warning(line)
         handover.add_to_lock(root, {name: order.lock[name] for name in order.needs if name in order.lock})
+        _forget_uncommitted([*order.needs, order.stage], root)
         handover.pull(root, shared, order.needs, order.needed_files)
         _take_over(order, shared, root)
+        _forget_superseded(order, shared, root)
         mirror = handover.state_mirror(shared, order.stage, root, life.may_write)
         restored = mirror.restore()
         if restored:
             logger.info("%s continues from %d files that an earlier try has written", order.stage, restored)
         life.copy_with(mirror)
         (root / PROGRESS / f"{order.stage}.json").unlink(missing_ok=True)
-        outcome = repro(order.stage, root, on_poll=life.show)
+        with _marked(order.stage, root):
+            outcome = repro(order.stage, root, on_poll=life.show)
         if not life.may_write():
             raise process.Stopped(f"{order.stage}: another machine has taken the stage over")
         handover.push(root, shared, [order.stage], order.own_files)
-        return Report(order.token, str(outcome), handover.lock_entries(root)[order.stage])
+        return Report(order.token, str(outcome), handover.lock_entries(root)[order.stage], mirror.entries)
 
 
 def _take_over(order: Order, shared: SharedStore, root: Path) -> None:
@@ -106,6 +113,49 @@ def _take_over(order: Order, shared: SharedStore, root: Path) -> None:
         handover.add_to_lock(root, {order.stage: entry})
         with contextlib.suppress(InfrastructureFailed):
             handover.pull(root, shared, [order.stage], order.own_files)
+
+
+def _forget_superseded(order: Order, shared: SharedStore, root: Path) -> None:
+    """Remove unfinished states of the stage with which an earlier order ended on another machine, after this one was
+    lost. The stage would go on from them, also with other code. What was copied of a later order is restored after
+    this."""
+    former = handover.report_of(shared, order.stage)
+    for name in former.state if former is not None and former.entry else []:
+        state = handover.state_of(root, order.stage) / name
+        if state.is_dir() and not (state / FINISHED).exists():
+            shutil.rmtree(state)
+
+
+def _forget_uncommitted(stages: Sequence[str], root: Path) -> None:
+    """Remove what stages that failed or were killed in this clone have left of their outputs. DVC does not know these
+    files, and would not put the outputs of another machine in their place."""
+    for name in stages:
+        mark = root / RUNNING / name
+        if not mark.exists():
+            continue
+        with mark.open("a") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:  # the stage runs
+                continue
+            for output in graph.read(root, targets=[name])[name].outputs:
+                path = root / output
+                if path.is_dir():
+                    shutil.rmtree(path)
+                else:
+                    path.unlink(missing_ok=True)
+            mark.unlink()
+
+
+@contextlib.contextmanager
+def _marked(stage: str, root: Path) -> Iterator[None]:
+    """While a stage runs here, and after it failed or was killed, its outputs are marked as its own."""
+    mark = root / RUNNING / stage
+    mark.parent.mkdir(parents=True, exist_ok=True)
+    with mark.open("a") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+        mark.unlink()
 
 
 class _Life:

@@ -287,6 +287,41 @@ def test_a_machine_that_was_replaced_leaves_its_successors_state_alone(leader, c
     assert state.read_json("files.json") == {"writer": "second", "files": {}}
 
 
+def test_what_a_lost_machine_has_not_finished_is_not_taken_up_again(leader, carry_out):
+    """Another machine has finished the stage. Later, its code may be another one."""
+    lost = leader.other / ".waymark/state/train"
+    for entry, is_finished in (("key", False), ("other", False), ("done", True)):
+        (lost / entry).mkdir(parents=True)
+        (lost / entry / "journal.jsonl").write_text('{"step": 0, "clone": "lost", "try": 0}\n')
+        if is_finished:
+            (lost / entry / "finished").write_text("{}")
+    leader.order()
+    carry_out("first", leader.third)
+    assert leader.report().state == ["key"]
+    leader.order("second")
+    carry_out("second", leader.other)
+    assert sorted(entry.name for entry in lost.iterdir()) == ["done", "other"]
+
+
+def test_what_a_killed_stage_left_does_not_stand_in_the_way(leader, carry_out):
+    """A person's files do (below): nothing says that they may be removed."""
+    leader.order()
+    carry_out("first", leader.third)
+    handover.add_to_lock(leader.root, {"train": leader.report().entry})
+    (leader.other / "models").mkdir()
+    (leader.other / "models/train").write_text("half")
+    mark = leader.other / ".waymark/placement/running/train"
+    mark.parent.mkdir(parents=True)
+    mark.touch()
+    given = {"needs": ["train"], "needed_files": ["reports/train.json"], "own_files": ["reports/report.json"]}
+    leader.order("second", "report", **given)
+    carry_out("second", leader.other, "report")
+    text = (leader.other / "reports/report.txt").read_text()
+    assert "half" not in text
+    assert text.endswith("+report\n")
+    assert [*mark.parent.iterdir()] == []
+
+
 def test_outputs_that_dvc_does_not_know_are_not_overwritten(leader, carry_out):
     (leader.other / "data").mkdir()
     (leader.other / "data/collect.txt").write_text("mine")
