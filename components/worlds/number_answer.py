@@ -86,6 +86,7 @@ class Number(Answer):
             7)". The whole must be possible: no less than the value and the largest of `near` together.
         others: names that are answers of other tasks. None of them may be an item of a list that has the value alone:
             "6, Complete".
+        labels: names with which the task says what is counted. An answer may begin with one and a colon: "Complete: 6".
     """
 
     value: Decimal | int | float | str
@@ -94,6 +95,7 @@ class Number(Answer):
     nothing: Sequence[str] = ()
     is_part: bool = False
     others: Sequence[str] = ()
+    labels: Sequence[str] = ()
 
     def accepts(self, answer: str) -> bool:
         """Whether the value is the only number in the answer, besides the given ones. It may be rounded to two decimals
@@ -140,6 +142,8 @@ class Number(Answer):
         """Whether an answer refuses, too, or the number stands alone beside an answer to another task."""
         if hedges.offers_refusal(answer, self._is_named):
             return True
+        for label in self.labels:
+            answer = re.sub(rf"^\W*{re.escape(label)}\W*:\s", "", answer, flags=re.IGNORECASE)
         if not hedges.offers_count(with_ascii_digits(answer)):
             return False
         return hedges.has_reason_alone(answer) or has_item(hedges.items(answer), map(plain, self.others), ())

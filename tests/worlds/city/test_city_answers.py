@@ -134,6 +134,11 @@ def test_a_right_name_may_stand_beside_what_belongs_to_it(template, facts, answe
     assert accepts(template, facts, answer)
 
 
+@pytest.mark.parametrize("text", ["2, High", "High, 2", "Complete: 2", "High: 2, Complete"])
+def test_a_count_in_a_list_is_a_guess_also_if_the_task_names_the_rest(text):
+    assert not accepts("desk_count_of_owner", COUNTED, text)
+
+
 @pytest.mark.parametrize("value", ["Dana Whitlock", "Critical", "The quay", "hugo"])
 def test_a_refusal_beside_a_name_is_none(value):
     assert not accepts("shop_impossible_sold_out", SOLD_OUT, f"It is sold out. {value}")

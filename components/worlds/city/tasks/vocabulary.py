@@ -44,11 +44,11 @@ def number(
     """The answer that names the number `value`, as `Number` says, and no name of another kind in a list with it.
 
     Args:
-        named: texts of the task, whose names an answer may repeat: "Alice Moreno: 3".
+        named: texts of the task. An answer may begin with a name in them: "Alice Moreno: 3".
     """
     text = plain(" ; ".join(named))
-    others = [name for name in VOCABULARY if not has_phrase(text, plain(name))]
-    return Number(value, given, near, nothing, is_part, others)
+    labels = [name for name in VOCABULARY if has_phrase(text, plain(name))]
+    return Number(value, given, near, nothing, is_part, VOCABULARY, labels)
 
 
 def names(right: Sequence[str], among: Sequence[str], given: Sequence[str] = ()) -> Names:
