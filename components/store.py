@@ -22,7 +22,7 @@ from pydantic import BaseModel
 from components.records import Record, Rejection, Reward, Task, Trajectory, Verdict
 
 FINISHED = "finished"
-"""The file in a stage's state that says that the stage has ended with it."""
+"""The file in a stage's state with the digests of the code with which the stage finished."""
 SERVED = "served"
 """The folder in a stage's state with the weights that its servers read. A stage that goes on writes them anew."""
 

@@ -14,7 +14,8 @@ The errors tell what to do: `EndpointDown` may pass by itself, `RequestRefused` 
 `BudgetSpent` and the others need a change by the user.
 
 Accepted trade-offs: a budget may be exceeded by the requests in flight when it is reached. Prices are the recipe's,
-since endpoints name none. If an endpoint serves other weights under the same name, delete the file of answers.
+since endpoints name none. If an endpoint serves other weights under the same name, delete the file of answers and the
+journals of answers beside the ledgers (`waymark clean` removes those of stages).
 Streaming and tools are not supported.
 """
 

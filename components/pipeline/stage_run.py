@@ -34,8 +34,6 @@ WORLD_SETTINGS = Path("data/tasks/worlds.json")
 """What episodes depend on beside the tasks, by world (`World.episode_settings`). Every stage that rolls out reads it:
 rollouts are stale when it changes, not when a number of tasks does."""
 
-"""The file in a stage's state directory with the digests of the code with which the stage finished."""
-
 JUDGEMENTS = {
     "quality": None,
     "evaluation": ("max_aborted", "bootstrap", "promotion_min_tasks"),

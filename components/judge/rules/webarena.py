@@ -60,8 +60,8 @@ SameAnswer = Callable[[str, str, str], bool | None]
 """Takes a question, a reference and an answer; returns whether the answer means the same, None if that is unknown."""
 NEEDS_MODEL = "needs a model judge"
 _MAX_SHOWN = 60
-_NOT_AVAILABLE = re.compile(r"\W*n\s?/?\s?a\W*", re.IGNORECASE)
 """Maximum characters of references in a rationale."""
+_NOT_AVAILABLE = re.compile(r"\W*n\s?/?\s?a\W*", re.IGNORECASE)
 _NUMBER = re.compile(r"[$€£]?\s*(-?\d+(?:,\d{3})*(?:\.\d+)?)")
 
 
