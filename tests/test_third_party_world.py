@@ -86,6 +86,8 @@ def test_a_scripted_teacher_is_refused_where_there_is_none(importable: Path, mon
     monkeypatch.delattr(kind, "teacher")
     with pytest.raises(RecipeError, match=r"worlds\.shelf: teacher\.policy = scripted, and this world has no scripted"):
         worlds_of(taught).require_possible(taught)
+    without_tasks = parse(raw_recipe(worlds={"miniwob": {}, "shelf": {}}))  # of files, say
+    worlds_of(without_tasks).require_possible(without_tasks)
     only_evaluated = parse(raw_recipe(worlds={"shelf": {"eval_per_family": 1}}))
     worlds_of(only_evaluated).require_possible(only_evaluated)
 

@@ -75,7 +75,7 @@ def _parse_call(body: str) -> ToolCall:
         return ToolCall(name="", error=f"not JSON: {error}")
     if not isinstance(raw, dict) or not isinstance(raw.get("name"), str):
         return ToolCall(name="", error='a call is {"name": …, "arguments": {…}}')
-    if "arguments" not in raw and len(raw) > 1:  # the arguments stand under another name
+    if "arguments" not in raw and raw.keys() - {"name", "id", "type", "index"}:  # they stand under another name
         return ToolCall(name=raw["name"], error='a call is {"name": …, "arguments": {…}}')
     name, arguments = raw["name"], raw.get("arguments", {})
     if not isinstance(arguments, dict):

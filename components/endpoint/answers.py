@@ -78,8 +78,10 @@ class Answers:
 
     def add(self, answers: Iterable[PaidAnswer]) -> None:
         """Store answers that another machine got."""
-        rows = [(paid.key, paid.answer.model_dump_json()) for paid in answers]
+        rows = ((paid.key, paid.answer.model_dump_json()) for paid in answers)
+        self._database.execute("BEGIN")
         self._database.executemany("INSERT OR IGNORE INTO answers VALUES (?, ?)", rows)
+        self._database.execute("COMMIT")
 
     def close(self) -> None:
         """Close the file."""

@@ -92,9 +92,14 @@ class Endpoint:
         require_key(self.params)
         variable = self.params.key_variable
         if self._answers is not None:
-            with contextlib.suppress(BlockingIOError):  # another client of this run writes it
+            try:
                 self._paid = Journal(self._ledger.with_suffix(".answers.jsonl"), PaidAnswer, in_memory=False)
                 self._answers.add(self._paid.records)
+            except BlockingIOError:  # another client of this run writes it
+                pass
+            except ValueError as error:  # a damaged line
+                self._answers.close()
+                raise EndpointError(str(error)) from error
         self._client = openai.AsyncOpenAI(
             base_url=self.params.url,
             api_key=os.environ[variable] if variable is not None else "none",

@@ -52,7 +52,7 @@ class HostRules:
             except ValueError as error:
                 raise RunError(f"--allow {error}") from error
             name, _, port = pattern.rpartition(":")
-            is_private = _is_private(name if port.isdigit() else pattern)
+            is_private = _is_private(pattern) or (port.isdigit() and _is_private(name))
             (private if is_private else allowed).append(pattern)
         rules = recipe.model_copy(update={"guard": True, "allowed_hosts": allowed, "private_hosts": private})
         return cls(host, rules)

@@ -140,7 +140,8 @@ class _Run:
                 self._leave_out(number, record, Unjudged.DUPLICATE, rationale, is_copy=True)
             elif is_incomplete:
                 self._leave_out_incomplete(number, record)
-                self._incomplete[trajectory.trajectory_id] = number, record
+                light = trajectory.model_copy(update={"turns": [], "final_screenshot": None})  # without its images
+                self._incomplete[trajectory.trajectory_id] = number, record._replace(trajectory=light)
             elif (stored := self._stored.get(self._key(trajectory))) is not None:
                 self._close(number, record, stored)
             else:

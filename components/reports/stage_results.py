@@ -227,8 +227,10 @@ def _iterations(raw: dict[str, dict[str, Any]]) -> list[RLIteration]:
 
 
 def _rewarding_judge(raw: dict[str, dict[str, Any]]) -> LabelledVerdicts | None:
-    """Of the last phase: both measure the judge on the same labels, unless a label came in between."""
-    return _parse(raw, f"train_rl@{PHASES[-1]}", _Phase).judge_verdicts
+    """Of the last phase that measured it: a phase of 0 iterations does not. Both measure the judge on the same labels,
+    unless a label came in between."""
+    phases = [_parse(raw, f"train_rl@{phase}", _Phase) for phase in reversed(PHASES)]
+    return next((phase.judge_verdicts for phase in phases if phase.judge_verdicts is not None), None)
 
 
 def _loss(path: Path) -> list[tuple[float, float]]:

@@ -18,8 +18,9 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Awaitable, Callable, Collection, Iterable
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from components.params import AdaptiveSampling, RatioSampling, TaskSampling, UniformSampling
 from components.records import Task
@@ -41,6 +42,11 @@ class SamplerState:
     """Running mean reward by website."""
     effective: int = 0
     """Number of effective groups so far, from which updates have learned."""
+
+    @classmethod
+    def of(cls, saved: Mapping[str, Any]) -> SamplerState:
+        """A saved state. One of an earlier version does not know whether a group was effective; it counts as if."""
+        return cls(**{"effective": saved["draws"], **saved})
 
 
 class TaskSampler:

@@ -153,7 +153,7 @@ def inputs_of(params: Params, phase: str) -> list[Path]:
 
 def _skipped(phase: str) -> TrainedPhase:
     """The result of a phase of 0 iterations, which needs no browser, judge or server."""
-    earlier = SamplerState(**read_json(INIT[phase] / SAMPLER)) if phase == "long" else SamplerState()
+    earlier = SamplerState.of(read_json(INIT[phase] / SAMPLER)) if phase == "long" else SamplerState()
     return TrainedPhase([], earlier, Choice(0, "the model with which the phase begins: it has no iterations"))
 
 
@@ -200,7 +200,7 @@ async def _train(run: StageRun, learners: Replicas[Learner], phase: str) -> Trai
                 run.state,
                 run.progress,
                 report,
-                earlier=SamplerState(**read_json(INIT[phase] / SAMPLER)) if phase == "long" else None,
+                earlier=SamplerState.of(read_json(INIT[phase] / SAMPLER)) if phase == "long" else None,
                 validation=watched,
                 report_validation=partial(_report_validation, run),
                 report_rollback=report_rollback,

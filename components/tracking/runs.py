@@ -32,7 +32,7 @@ from components.tracking.pipeline import (
     nested_run,
     parent_run,
 )
-from components.tracking.registry import interface_tags, promote, register
+from components.tracking.registry import interface_tags, promote, register, require_champion
 from components.tracking.traces import log_episodes, log_traces
 
 _METRICS_PER_BATCH = 1000
@@ -101,8 +101,10 @@ class StageRun:
             if not self._has(name, index, value) and not (step is None and self._is_curve(name))
         ]
         if step is None:
-            for metric in new:
-                self._points(metric.key).add((index, _stored(metric.value)))
+            for metric in new:  # a value may come back: only the last one is known
+                points = self._points(metric.key)
+                points -= {point for point in points if point[0] == index}
+                points.add((index, _stored(metric.value)))
         else:
             self._curves.update(metric.key for metric in new)
         for first in range(0, len(new), _METRICS_PER_BATCH):
@@ -187,6 +189,8 @@ class StageRun:
         Raises:
             ChampionChanged: another version has become the champion meanwhile.
         """
+        if promoted:
+            require_champion(self.recipe, name, version, champion)
         decision = "is the champion now" if promoted else "did not become the champion"
         self.tags({f"waymark.decision.{name}": f"version {version} {decision}: {json.dumps(evidence)}"})
         self.metrics({"decision": {name: {"promoted": promoted, **evidence}}})

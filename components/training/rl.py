@@ -220,7 +220,7 @@ class RLTrainer:
             return RLState(0, self.earlier or SamplerState(), [])
         tallies = {family: FamilyTally(**tally) for family, tally in saved["tallies"].items()}
         rollbacks = [Rollback(**rollback) for rollback in saved["rollbacks"]]
-        sampler, ended = SamplerState(**saved["sampler"]), saved.get("ended")  # older checkpoints do not have it
+        sampler, ended = SamplerState.of(saved["sampler"]), saved.get("ended")  # older checkpoints do not have it
         return RLState(saved["iteration"], sampler, saved["figures"], tallies, rollbacks, ended)
 
     def _save(self, state: RLState) -> None:

@@ -7,8 +7,9 @@ of the same kind: an agent that lists all candidates has not answered.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from components.worlds import hedges
 from components.worlds.answer import ARTICLE, DENIED, MAX_CHARACTERS, Answer
@@ -27,7 +28,7 @@ MAX_VAGUE = 1
 """Vague reasons that an answer may name beside the right one."""
 _RIGHT = "\N{REPLACEMENT CHARACTER}"
 """Stands for a right name in a text whose names are replaced."""
-_CHOICE = re.compile(rf"{_RIGHT} or\b|\bor {ARTICLE}{_RIGHT}")
+_CHOICE = re.compile(rf"{_RIGHT}(?: \|)? or\b|\bor (?:\| )?{ARTICLE}{_RIGHT}")
 _NOT = r"(?:\bnot|n't|\bno longer|\bnever) (?:yet |already )?"
 """Before a reason that an answer denies."""
 _SENTENCE_END = re.compile(r"[.:;!?\n]+(?=\s|$)")
@@ -57,7 +58,12 @@ class Names(Answer):
 
     def accepts(self, answer: str) -> bool:
         """Whether the answer has each right name and no other one, and offers nothing else in its place."""
-        answer = _with_plain_numbers(answer)
+        texts = {
+            name: [*map(_with_plain_numbers, getattr(self, name))] for name in ("right", "among", "given", "others")
+        }
+        return replace(self, **texts)._accepts(_with_plain_numbers(answer))
+
+    def _accepts(self, answer: str) -> bool:
         known = [*map(plain, [*self.right, *self.among])]
         text = self._plain_sentences(answer, known)
         right, given = {*map(plain, self.right)}, {*map(plain, self.given)} - {""}
@@ -86,10 +92,11 @@ class Names(Answer):
         """The answer as a plain text with a bar between two sentences, so that words of two do not join: "It is not.
         Rope, long is". Claims such as "The task is complete", which name no status, are left out."""
         claims = not any(hedges.without_claims(name) != name for name in known)
-        text = hedges.without_claims(answer.casefold()) if claims else answer.casefold()
+        text = _folded(answer)
         for name in sorted({*self.right, *self.among, *self.given}, key=len, reverse=True):
-            text = text.replace(name.casefold(), plain(name))  # a name may have a point in it
-        return " | ".join(filter(None, map(plain, _SENTENCE_END.split(text))))
+            text = text.replace(_folded(name), plain(name))  # a name may have a point in it
+        sentences = [*filter(None, map(plain, _SENTENCE_END.split(text)))]
+        return " | ".join(map(hedges.without_claims, sentences) if claims else sentences)
 
     def _is_one_of_many(self, answer: str, text: str) -> bool:
         """Whether an answer also names answers to other tasks; `text` has it without the right and given names."""
@@ -141,7 +148,10 @@ class Phrase(Answer):
 
     def accepts(self, answer: str) -> bool:
         """Whether one of the forms is in the answer and no wrong text, nor a small number as an item of a list."""
-        answer = _with_plain_numbers(answer)
+        forms, wrong = ([*map(_with_plain_numbers, texts)] for texts in (self.forms, self.wrong))
+        return replace(self, forms=forms, wrong=wrong)._accepts(_with_plain_numbers(answer))
+
+    def _accepts(self, answer: str) -> bool:
         text = plain(answer)
         if hedges.offers_count(answer, numbers_in(" ".join(self.forms))):
             return False
@@ -172,6 +182,8 @@ class Refusal(Answer):
         vague: groups of words that name a reason of many tasks, such as "not found". Of the groups that have no word of
             `reason`, an answer may name one, but not in a list of reasons: "is complete, not found".
         values: names that are answers of other tasks. None of them may be a sentence, unless `reason` has a word of it.
+        denied: those words of `reason` that state an obstacle by themselves. With a "not" before it, such a word is no
+            reason: "It is not sold out."
     """
 
     reason: Sequence[str]
@@ -179,12 +191,13 @@ class Refusal(Answer):
     clear: Sequence[str] = ()
     vague: Sequence[Sequence[str]] = ()
     values: Sequence[str] = ()
+    denied: Sequence[str] = ()
 
     def accepts(self, answer: str) -> bool:
         """Whether the answer refuses, for this reason and no other, and is no list of refusals."""
         text = answer.casefold().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
         reasons = text
-        for word in sorted({*self.reason, *self.clear}, key=len, reverse=True):  # "It is not sold out" is no reason
+        for word in sorted(self.denied, key=len, reverse=True):
             reasons = re.sub(rf"{_NOT}{re.escape(word.casefold())}(?!\w)", " ", reasons)
         words = hedges.without_claims(plain(reasons))  # `its status is "Complete".` says that it is complete
         names = [word for others in self.others.values() for word in others if word not in self.reason]
@@ -214,6 +227,12 @@ class Refusal(Answer):
     def candidates(self) -> Sequence[str]:
         """Refusals for other reasons."""
         return [f"This is not possible: {words[0]}." for words in self.others.values() if words]
+
+
+def _folded(text: str) -> str:
+    """A text in lower case, without accents and with single spaces."""
+    text = unicodedata.normalize("NFKD", text).casefold()
+    return re.sub(r"\s+", " ", "".join(character for character in text if not unicodedata.combining(character)))
 
 
 def _with_plain_numbers(text: str) -> str:

@@ -222,8 +222,7 @@ def _teacher_problems(world: World, recipe: Params) -> list[str]:
     itself."""
     if recipe.teacher.policy != "scripted" or type(world).teacher is not World.teacher or not world.origins:
         return []
-    planned = world.planned_tasks(0, 0)
-    if planned.total() and not planned["train"]:
+    if not world.planned_tasks(0, 0)["train"]:
         return []
     return [
         ": teacher.policy = scripted, and this world has no scripted teacher: set teacher.policy to endpoint and let a "

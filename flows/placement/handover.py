@@ -62,6 +62,8 @@ class Report:
     entry: dict[str, Any] = field(default_factory=dict)
     state: list[str] = field(default_factory=list)
     """The folders of the stage's state in which it worked until it ended."""
+    ended: float = 0.0
+    """When it ended, in Unix seconds."""
     error: str = ""
     is_stages_own: bool = False
     """The error is the stage's own and would come again on any machine."""

@@ -185,7 +185,7 @@ class StateMirror:
         self._folder.mkdir(parents=True, exist_ok=True)
         for entry in partial.iterdir():
             place = self._folder / entry.name
-            if _last_work(place) > _last_work(entry):
+            if last_work(place) > last_work(entry):
                 shutil.rmtree(entry)
                 continue
             if place.is_dir():
@@ -290,7 +290,7 @@ def _tail(file: BinaryIO, size: int) -> str:
     return hashlib.sha256(file.read(min(size, TAIL_BYTES))).hexdigest()
 
 
-def _last_work(entry: Path) -> float:
+def last_work(entry: Path) -> float:
     """When a stage last worked in an entry, in Unix seconds; 0 if that cannot be read."""
     spans = entry / SPANS
     try:

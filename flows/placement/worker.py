@@ -21,7 +21,7 @@ from flows.crash_safe_dvc import InfrastructureFailed, StageFailed, repair, repr
 from flows.placement import handover, inputs
 from flows.placement.handover import Order, OrderRefused, Report
 from flows.placement.shared_store import SharedStore, StoreError
-from flows.placement.state_mirror import StateMirror
+from flows.placement.state_mirror import StateMirror, last_work
 
 PROJECT = "WAYMARK_PROJECT"
 """The environment variable with a worker's clone; without it, the clone from which Waymark is installed."""
@@ -101,7 +101,7 @@ def _carried_out(order: Order, shared: SharedStore, root: Path, life: _Life) -> 
         if not life.may_write():
             raise process.Stopped(f"{order.stage}: another machine has taken the stage over")
         handover.push(root, shared, [order.stage], order.own_files)
-        return Report(order.token, str(outcome), handover.lock_entries(root)[order.stage], mirror.entries)
+        return Report(order.token, str(outcome), handover.lock_entries(root)[order.stage], mirror.entries, time.time())
 
 
 def _take_over(order: Order, shared: SharedStore, root: Path) -> None:
@@ -122,7 +122,8 @@ def _forget_superseded(order: Order, shared: SharedStore, root: Path) -> None:
     former = handover.report_of(shared, order.stage)
     for name in former.state if former is not None and former.entry else []:
         state = handover.state_of(root, order.stage) / name
-        if state.is_dir() and not (state / FINISHED).exists():
+        is_newer = former is not None and last_work(state) > former.ended
+        if state.is_dir() and not (state / FINISHED).exists() and not is_newer:
             shutil.rmtree(state)
 
 
@@ -155,7 +156,7 @@ def _marked(stage: str, root: Path) -> Iterator[None]:
     with mark.open("a") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
-        mark.unlink()
+        mark.unlink(missing_ok=True)
 
 
 class _Life:

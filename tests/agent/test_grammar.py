@@ -48,8 +48,9 @@ def test_arguments_that_are_nested_too_deeply_are_an_error_of_the_call():
 
 
 def test_a_call_may_have_no_arguments():
-    (call,) = parse_response('<think>go</think><tool_call>{"name": "new_tab"}</tool_call>').calls
-    assert (call.name, call.error) == ("new_tab", None)
+    for more in ("", ', "id": "call_1"', ', "type": "function", "index": 0'):
+        (call,) = parse_response(f'<think>go</think><tool_call>{{"name": "new_tab"{more}}}</tool_call>').calls
+        assert (call.name, call.error) == ("new_tab", None)
 
 
 def test_one_bad_call_does_not_discard_its_good_neighbours():

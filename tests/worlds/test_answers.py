@@ -295,7 +295,7 @@ def test_a_currency_mark_tells_an_amount_from_a_quantity(answer: str, is_right: 
     "text", ["It is not sold out.", "The mug isn't sold out.", "It is no longer sold out.", "It's not yet sold out"]
 )
 def test_a_refusal_that_denies_its_reason_is_none(text: str) -> None:
-    refusal = Refusal(["sold out"], {}, clear=["sold out"])
+    refusal = Refusal(["sold out"], {}, clear=["sold out"], denied=["sold out"])
     assert not refusal.accepts(text)
     assert refusal.accepts("I could not, sold out.")
 
@@ -342,3 +342,41 @@ def test_a_share_may_have_a_comma_as_pages_in_german_write_it() -> None:
     assert not votes.accepts("3 votes (52,9% of 7)")
     leader = Names(["Blue gull on white"], ["Blue gull on white", "Red ship"])
     assert leader.accepts("Blue gull on white leads (57,1 %).")
+
+
+@pytest.mark.parametrize(
+    ("right", "answer"),
+    [
+        (Phrase(["$1,250.00"]), "It costs $1,250.00."),
+        (Phrase(["42,9%"]), "42,9%"),
+        (Names(["Room 1,200"], ["Room 1,200", "Room 3"]), "Room 1,200"),
+        (Names(["Room 3"], ["Room 1,200", "Room 3"], ["Room 1,200"]), "Not Room 1,200: Room 3"),
+    ],
+)
+def test_names_and_texts_may_have_commas_in_numbers(right: Names | Phrase, answer: str) -> None:
+    assert right.accepts(answer)
+    assert right.accepts(right.example)
+
+
+def test_wrong_texts_may_have_commas_in_numbers() -> None:
+    assert not Phrase(["1250"], wrong=["1,300"]).accepts("1250 or 1,300")
+    assert not Names(["A"], ["A", "Room 1,200"]).accepts("A and Room 1,200")
+
+
+@pytest.mark.parametrize(
+    ("word", "text"),
+    [("found", "Order 7 was not found."), ("in stock", "It is not in stock."), ("exists", "It no longer exists.")],
+)
+def test_a_word_that_names_no_obstacle_by_itself_may_be_denied(word: str, text: str) -> None:
+    """As authors of sites write it."""
+    assert Refusal([word], {}, clear=[word]).accepts(text)
+
+
+@pytest.mark.parametrize("text", ["Dana. Or maybe Alice", "Dana; or perhaps somebody else", "Piet or. Dana"])
+def test_a_choice_over_the_end_of_a_sentence_is_one(text: str) -> None:
+    assert not Names(["Dana"], ["Dana", "Alice", "Piet"]).accepts(text)
+
+
+@pytest.mark.parametrize("text", ["The task is **complete**. It is Pending.", "The task is\ncomplete. Pending"])
+def test_a_claim_may_be_decorated(text: str) -> None:
+    assert Names(["Pending"], ["Complete", "Pending"]).accepts(text)

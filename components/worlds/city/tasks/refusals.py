@@ -140,7 +140,7 @@ def missing(thing: str, *names: str) -> list[str]:
 
 def _refusal(reason: tuple[str, ...], others: dict[str, tuple[str, ...]], unclear: Collection[str]) -> Refusal:
     clear = [words for words in reason if words not in (*unclear, *UNCLEAR)]
-    return Refusal(reason, others, clear, VAGUE, VOCABULARY)
+    return Refusal(reason, others, clear, VAGUE, VOCABULARY, clear)
 
 
 def _names() -> dict[str, tuple[str, ...]]:

@@ -48,7 +48,7 @@ def number(
     """
     text = plain(" ; ".join(named))
     labels = [name for name in VOCABULARY if has_phrase(text, plain(name))]
-    return Number(value, given, near, nothing, is_part, VOCABULARY, labels)
+    return Number(value, given, near, nothing, is_part, VOCABULARY, [*labels, *named])
 
 
 def names(right: Sequence[str], among: Sequence[str], given: Sequence[str] = ()) -> Names:

@@ -49,7 +49,10 @@ class CloseUnknownTicket(DeskTask):
         )
 
     def evidence(self, facts: Facts) -> Sequence[str]:
-        return [r"desk\.test/(tickets|kanban|reports|admin)/", rf"404 desk\.test/tickets/{facts['ticket']}/.*"]
+        return [
+            r"desk\.test/(tickets|kanban|reports|admin/helpdesk/ticket)/",
+            rf"404 desk\.test/tickets/{facts['ticket']}/.*",
+        ]
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return find_ticket(facts["ticket"])

@@ -108,7 +108,7 @@ class SoldOutArticle(Template):
         return refusal("out_of_stock", "it is out of stock", "not available", "isn't available", "isn't in stock")
 
     def evidence(self, facts: Facts) -> Sequence[str]:
-        return [addresses.article(facts["title"]), r"shop\.test/search/"]
+        return [addresses.article(facts["title"]), addresses.ARTICLE_LISTS]
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return find(facts["title"])
