@@ -201,23 +201,23 @@ def promote(
     Raises:
         ChampionChanged: another version is.
     """
-    client = connect(params.tracking).client
+    backend = connect(params.tracking)
+    client = backend.client
     with exclusive():
-        require_champion(params, name, version, champion)
+        require_champion(backend, name, version, champion)
         for key, value in evidence.items():
             text = value if isinstance(value, str) else json.dumps(value)
             with_retries(partial(client.set_model_version_tag, name, str(version), f"waymark.{key}", text))
         with_retries(lambda: client.set_registered_model_alias(name, CHAMPION, str(version)))
 
 
-def require_champion(params: Params, name: str, version: int, champion: int | None) -> None:
+def require_champion(backend: Backend, name: str, version: int, champion: int | None) -> None:
     """Require that `champion`, or `version` already, is the champion of a model; None: that there is none or `version`.
 
     Raises:
         ChampionChanged: another version is.
     """
-    client = connect(params.tracking).client
-    models = with_retries(lambda: client.search_registered_models(f"name = '{name}'"))
+    models = with_retries(lambda: backend.client.search_registered_models(f"name = '{name}'"))
     present = models[0].aliases.get(CHAMPION) if models else None
     if present is not None and int(present) not in (champion, version):
         raise ChampionChanged(f"version {present} of {name} has become the champion meanwhile")

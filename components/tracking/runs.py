@@ -190,7 +190,7 @@ class StageRun:
             ChampionChanged: another version has become the champion meanwhile.
         """
         if promoted:
-            require_champion(self.recipe, name, version, champion)
+            require_champion(self.backend, name, version, champion)
         decision = "is the champion now" if promoted else "did not become the champion"
         self.tags({f"waymark.decision.{name}": f"version {version} {decision}: {json.dumps(evidence)}"})
         self.metrics({"decision": {name: {"promoted": promoted, **evidence}}})
