@@ -71,6 +71,12 @@ def opened(params: Params, state: Path) -> dict:
     return told
 
 
+def forget_answers(state: Path) -> None:
+    """The file of all answers, and the journal of those that this run paid for."""
+    for path in (state / "answers.sqlite", *state.glob("*.answers.jsonl")):
+        path.unlink()
+
+
 def says_success_below(number: int):
     def reply(asked: dict) -> str:
         success = any(f"Task {one}." in text_of(asked) for one in range(number))
@@ -111,11 +117,11 @@ def test_an_outage_does_not_count_against_the_judge(server, tmp_path):
     told = opened(rewarded(server), tmp_path)
     assert (told["judge_trust"]["n"], told["judge_trust"]["accuracy"]) == (15, 1.0)
     assert LabelledVerdicts.model_validate(told["judge_verdicts"]).calibration(500, 0).outages == 5
-    (tmp_path / "answers.sqlite").unlink()
+    forget_answers(tmp_path)
     server.trouble = [503] * 18
     assert "18 could not be judged" in opened(rewarded(server), tmp_path)["error"]
     server.trouble = [503] * 20
-    (tmp_path / "answers.sqlite").unlink()
+    forget_answers(tmp_path)
     assert "none was judged" in (said := opened(rewarded(server), tmp_path)["error"])
     assert "check that judge.model.endpoint answers" in said
 
@@ -156,7 +162,7 @@ def test_a_model_that_labels_itself_is_compared_with_all_human_labels(server, tm
     assert (said["success"]["success"], said["failure"]["success"], said["failure"]["failure"]) == (6, 1, 5)
     assert (measured.false_positives.rate.value, measured.tasks) == (1 / 6, 12)
     server.reply = says_success_below(12)
-    (tmp_path / "answers.sqlite").unlink()
+    forget_answers(tmp_path)
     assert "gpt-x agrees with mine.csv on 50.0% of 12 labelled rollouts" in opened(by_hand(server), tmp_path)["error"]
 
 
@@ -179,10 +185,10 @@ def test_a_model_that_always_says_the_more_frequent_label_is_refused(server, tmp
     said = "a judge that always gives the more frequent label agrees on 90.0%"
     server.reply = says_success_below(0)
     assert said in opened(rewarded(server), tmp_path)["error"]
-    (tmp_path / "answers.sqlite").unlink()
+    forget_answers(tmp_path)
     server.reply = says_success_below(4)
     assert said in opened(rewarded(server), tmp_path)["error"]
-    (tmp_path / "answers.sqlite").unlink()
+    forget_answers(tmp_path)
     server.reply = says_success_below(3)
     assert opened(rewarded(server), tmp_path)["judge_trust"]["accuracy"] == 0.95
 

@@ -99,7 +99,8 @@ def _results(folder: Path, run: Run) -> None:
             {"iteration": at, "success": (first + at) / 4, "success_low": 0, "success_high": 1, "n": 4, "seconds": 1.0}
             for at in range(count + 1)
         ]
-        write_json(folder / f"reports/stages/train_rl@{phase}.json", {"iterations": iterations, "validation": rows})
+        result = {"iterations": iterations, "validation": rows, "wall_s": 60.0 if phase == "short" else 90.0}
+        write_json(folder / f"reports/stages/train_rl@{phase}.json", result)
 
 
 def _evaluation(evaluated: Path, run: Run, solved_tasks: int, solved_heldout: int) -> None:
