@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
+import socket
 from concurrent.futures import ThreadPoolExecutor
 
 import psutil
@@ -184,6 +186,15 @@ def test_a_snapshot_keeps_its_data_when_its_copy_changes_and_ends(server):
     assert {*server.diff(snapshot["key"], again)} == {"basket_line"}
     server.control("drop", key=snapshot["key"])
     assert server.diff(fork, again) == {}
+
+
+def test_idle_connections_of_browsers_keep_no_page_waiting(server):
+    """Sixteen contexts that have opened six sites keep up to 576."""
+    visitor = Visitor(server, server.reset())
+    with contextlib.ExitStack() as stack:
+        for _ in range(600):
+            stack.enter_context(socket.create_connection(("127.0.0.1", server.port), timeout=10))
+        assert "Harbour Forum" in visitor.get(FORUM, "/")
 
 
 def test_the_server_ends_with_its_parent(image):

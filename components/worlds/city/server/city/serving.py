@@ -34,6 +34,11 @@ IDLE_S = 10 * 365 * 24 * 3600
 time, so with a shorter limit a connection may look idle that is not. Chromium closes its connections by itself."""
 
 
+CONNECTIONS = 4096
+"""waitress accepts no more at once, and then a page waits until Chromium closes an idle connection, which takes minutes.
+A browser context keeps up to six to each of the sites that it has opened."""
+
+
 def main() -> None:
     """Serve until standard input ends, which the death of the parent does too.
 
@@ -62,6 +67,8 @@ def main() -> None:
         threads=THREADS,
         clear_untrusted_proxy_headers=True,
         channel_timeout=IDLE_S,
+        connection_limit=CONNECTIONS,
+        asyncore_use_poll=True,  # select knows 1024 connections at most
     )
     commands = waitress.create_server(
         control, host="127.0.0.1", port=options.control_port, threads=4, channel_timeout=IDLE_S
