@@ -10,6 +10,7 @@ import random
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import dropwhile
 from typing import ClassVar, Literal
 
 from components.browser import Listed
@@ -23,6 +24,8 @@ SCROLL = 0.6
 PATIENCE = 1
 """Waits of a second for a target that is not there yet."""
 GIVE_UP = "N/A"
+LEVEL = 60
+"""Two lines of one row of a table differ by at most this in `y`, of 1,000 for the height of the viewport."""
 _COMMON = frozenset("a an and as at be by for from in into is it of on or so that the this to with you".split())
 """Words that alone quote nothing."""
 
@@ -37,6 +40,8 @@ class Target:
         value: the same for the value.
         after: the first such element after the line whose name matches this, in reading order.
         number: which of the matches, from 0.
+        level_with: only matches at the height of the line whose name matches this, the nearest one first. For rows of a
+            table whose columns may be in any order.
     """
 
     role: str
@@ -44,6 +49,7 @@ class Target:
     value: str = ".*"
     after: str = ""
     number: int = 0
+    level_with: str = ""
 
     def among(self, listed: Sequence[Listed]) -> Listed | None:
         """The match in reading order; None if there is none."""
@@ -58,12 +64,11 @@ class Target:
             for line in lines
             if line.role == self.role and is_match(self.name, line.name) and is_match(self.value, line.value)
         ]
+        if self.level_with:
+            row = next((line for line in lines if is_match(self.level_with, line.name)), None)
+            matches = [] if row is None else [line for line in matches if abs(line.y - row.y) <= LEVEL]
+            matches.sort(key=lambda line: abs(line.y - row.y) if row else 0)
         return matches[self.number] if self.number < len(matches) else None
-
-
-def is_match_of_label(pattern: str, label: str) -> bool:
-    """Whether a target's pattern matches a label, also one that a colon or further words follow."""
-    return any(is_match(pattern, text) for text in (label, f"{label}:", f"{label} "))
 
 
 def is_match(pattern: str, text: str) -> bool:
@@ -110,6 +115,19 @@ class Step:
     """What is written, for the mistakes of a noisy teacher."""
     is_data: bool = False
     """Whether the text is data of the site, which it shows as they are in every language."""
+    is_anywhere: bool = False
+    """Whether it can be taken from any page of the site, such as a search."""
+
+    def with_text(self, text: str) -> Step:
+        """The step that writes another text."""
+
+        def calls(point: dict[str, int]) -> Sequence[ToolCall]:
+            return [
+                _call("write", text=text) if call.name == "write" and call.arguments.get("text") == self.text else call
+                for call in self.calls(point)
+            ]
+
+        return replace(self, calls=calls, text=text)
 
 
 @dataclass(frozen=True)
@@ -138,11 +156,16 @@ class Detour:
 
     Attributes:
         at_end: whether they are also taken after the last step.
+        interrupts: whether they are also taken where the page has the next step's target.
+        leads_away: whether the site then shows another page than the one that the last step led to. The oracle goes on
+            from the last step that `is_anywhere`.
     """
 
     steps: Sequence[Step]
     signs: Sequence[Target]
     at_end: bool = False
+    interrupts: bool = False
+    leads_away: bool = False
 
     def is_due(self, elements: Sequence[Listed]) -> bool:
         """Whether the page has all of the signs."""
@@ -160,6 +183,7 @@ def click(
     value: str = ".*",
     after: str = "",
     number: int = 0,
+    level_with: str = "",
     options: Mapping[str, object] | None = None,
 ) -> Step:
     """Click a target, such as `click("link", "Sign in")`.
@@ -167,7 +191,7 @@ def click(
     Args:
         options: further arguments of the tool: `button`, `click_type`, `modifiers`.
     """
-    target = Target(role, name, value, after, number)
+    target = Target(role, name, value, after, number, level_with)
     return Step(lambda point: [_call("click", **point, **(options or {}))], "click {target}", target)
 
 
@@ -188,6 +212,11 @@ def choose(name: str, option: str, *, after: str = "", number: int = 0, is_data:
     return Step(calls, "choose in {target}", target, option, is_data)
 
 
+def anywhere(step: Step) -> Step:
+    """The step, which can be taken from any page of the site."""
+    return replace(step, is_anywhere=True)
+
+
 def press(*keys: str) -> Step:
     """Press keys, or a hotkey."""
     return Step(lambda point: [_call("press_keys", keys=[*keys])], f"press {' '.join(keys)}")
@@ -195,7 +224,7 @@ def press(*keys: str) -> Step:
 
 def goto(url: str) -> Step:
     """Open an address."""
-    return Step(lambda point: [_call("goto_url", url=url)], f"open {url}")
+    return anywhere(Step(lambda point: [_call("goto_url", url=url)], f"open {url}"))
 
 
 def back() -> Step:
@@ -263,6 +292,9 @@ class Oracle:
         self._from_top = False
         self._last: list[Listed] | None = None
         """The elements before the last scrolling; the same ones afterwards mean that the page has ended."""
+        self._left = len(self._steps)
+        """The steps that are left after the last detour."""
+        self._may_retry, self._past = False, list[Step]()
         self._wrong_at: int | None = None
         self._done = 0
         if self._steps and rng.random() < noise:
@@ -279,12 +311,16 @@ class Oracle:
             if self._take_detour([detour for detour in self._detours if detour.at_end], elements):
                 return self.next(elements)
             return TeacherTurn("the task is done", [_call("done", answer=self._answer)])
+        urgent = [detour for detour in self._detours if detour.interrupts and len(self._steps) <= self._left]
+        if self._take_detour(urgent, elements):
+            return self.next(elements)
         step = self._steps[0]
         if step.target is None:
             return self._advance(step, "", {})
         line = step.target.among(elements)
         if line is None:
-            if self._take_detour(self._detours, elements):
+            usual = [detour for detour in self._detours if not detour.interrupts]
+            if self._take_detour(usual, elements) or self._retry(elements):
                 return self.next(elements)
             return self._search([*elements])
         if self._wrong_at == self._done:
@@ -298,10 +334,35 @@ class Oracle:
         if due is None:
             return False
         self._detours.remove(due)
-        self._steps = [*due.steps, *self._steps]
+        again = self._since_anywhere() if due.leads_away else []
+        self._may_retry = not due.leads_away
+        self._left = len(again) + len(self._steps)
+        self._steps = [*due.steps, *again, *self._steps]
         return True
 
+    def _since_anywhere(self) -> list[Step]:
+        """The last steps that were taken, from the last one on that can be taken anywhere."""
+        if self._steps[0].is_anywhere:
+            return []
+        begin = max((at for at, step in enumerate(self._past) if step.is_anywhere), default=len(self._past))
+        return self._past[begin:]
+
+    def _retry(self, elements: Sequence[Listed]) -> bool:
+        """After a detour, once: take earlier steps again that the site may have forgotten, from one on whose target the
+        page has. Steps that write are not repeated."""
+        if not self._may_retry or len(self._steps) > self._left:
+            return False
+        steps = self._since_anywhere()
+        written = max((at for at, step in enumerate(steps, start=1) if step.text), default=0)
+        steps = [*dropwhile(lambda step: step.target is None or not step.target.among(elements), steps[written:])]
+        self._may_retry = not steps
+        self._steps = [*steps, *self._steps]
+        self._left = len(self._steps)
+        return bool(steps)
+
     def _advance(self, step: Step, target: str, point: dict[str, int], reason: str = "") -> TeacherTurn:
+        if len(self._steps) <= self._left:
+            self._past.append(step)
         self._steps.pop(0)
         self._done += 1
         self._scrolls = self._waits = 0
@@ -327,54 +388,14 @@ class Oracle:
         kinds = ["target", "early", *(["text"] if any(step.text for step in self._steps) else [])]
         match self._rng.choice(kinds):
             case "target":
-                self._wrong_at = self._rng.choice(
-                    [at for at, step in enumerate(self._steps) if step.target is not None] or [0]
-                )
+                targets = [at for at, step in enumerate(self._steps) if step.target is not None]
+                self._wrong_at = self._rng.choice(targets or [0])
             case "early":
                 self._steps.pop()
             case "text":
                 at = self._rng.choice([at for at, step in enumerate(self._steps) if step.text])
-                self._steps[at] = _with_text(self._steps[at], self._steps[at].text[:-1])
+                self._steps[at] = self._steps[at].with_text(self._steps[at].text[:-1])
 
     def _other(self, line: Listed, elements: Sequence[Listed]) -> Listed:
         others = [other for other in elements if other.role == line.role and other != line]
         return self._rng.choice(others) if others else line
-
-
-def _with_text(step: Step, text: str) -> Step:
-    def calls(point: dict[str, int]) -> Sequence[ToolCall]:
-        return [
-            _call("write", text=text) if call.name == "write" and call.arguments.get("text") == step.text else call
-            for call in step.calls(point)
-        ]
-
-    return replace(step, calls=calls, text=text)
-
-
-def reworded(steps: Sequence[Step], labels: Mapping[str, str], options: Mapping[str, str]) -> list[Step]:
-    """The steps for a site that shows other words.
-
-    Args:
-        labels: the text that is shown for buttons, links and fields, by the usual text. The usual one is accepted too.
-        options: the same for the options of selects.
-    """
-    return [_reworded(step, labels, options) for step in steps]
-
-
-def _reworded(step: Step, labels: Mapping[str, str], options: Mapping[str, str]) -> Step:
-    target = step.target
-    if target is None:
-        return step
-    if target.role == "select" and step.text in options and not step.is_data:
-        step = _with_text(step, options[step.text])
-    name, after = (_pattern(pattern, labels) for pattern in (target.name, target.after))
-    return replace(step, target=replace(target, name=name, after=after, value=_pattern(target.value, options)))
-
-
-def _pattern(pattern: str, words: Mapping[str, str]) -> str:
-    """A pattern that matches what it matched, and the shown text of each usual text that it matches."""
-    if pattern in ("", ".*"):
-        return pattern
-    rest = ".*" if pattern.endswith(".*") else "[:.\N{HORIZONTAL ELLIPSIS} *]*"
-    shown = {new for usual, new in words.items() if is_match_of_label(pattern, usual)}
-    return "|".join([f"(?:{pattern})", *(f"(?:{re.escape(new)}{rest})" for new in sorted(shown))])

@@ -17,6 +17,7 @@ from components.worlds.oracle import (
     Oracle,
     Step,
     Target,
+    anywhere,
     choose,
     click,
     close_tab,
@@ -25,10 +26,10 @@ from components.worlds.oracle import (
     new_tab,
     press,
     quoted,
-    reworded,
     scroll,
     switch_tab,
 )
+from components.worlds.rewording import reworded
 
 
 def line(role: str, name: str, x: int = 10, y: int = 20, value: str = "") -> Listed:
@@ -200,6 +201,59 @@ def test_an_option_is_chosen_in_the_language_of_the_page():
     assert calls(teacher.next(page))[1] == ("write", {"text": "Price"}), "what is written into fields stays"
     (named,) = reworded([choose("Sort by", "Price", is_data=True)], {}, {"Price": "Preis"})
     assert calls(oracle(named).next([line("select", "Sort by")]))[1] == ("write", {"text": "Price"}), "people named it"
+
+
+def test_a_long_shown_name_is_found_also_where_the_list_cuts_it():
+    long = "Producto Número de referencia o Código universal de producto"
+    (step,) = reworded([click("field", "Products.*")], {"Products": long}, {})
+    assert step.target is not None
+    for name in (long, f"{long}:", f"{long[:57]}..."):
+        assert step.target.among([line("field", "Producto Número"), line("field", name, 3)]) == line("field", name, 3)
+
+
+@pytest.mark.parametrize("is_mirrored", [False, True])
+def test_a_row_is_found_in_any_order_of_the_columns(is_mirrored):
+    """The title and the button of a row stand at almost one height; the button of another row is no match."""
+    rows = [[line("link", title, 9, y), line("button", "Again", 5, y - 8)] for title, y in (("Mug", 510), ("Can", 720))]
+    page = [shown for row in rows for shown in (row[::-1] if is_mirrored else row)]
+    step = click("button", "Again", level_with="Mug")
+    assert step.target is not None
+    assert step.target.among(page) == rows[0][1]
+    assert step.target.among([*rows[1], rows[0][0]]) is None, "its button is out of sight"
+    assert step.target.among(rows[1]) is None, "the row is out of sight"
+
+
+GUEST = [line("link", "Log in", 9, 9)]
+
+
+def shopper() -> Oracle:
+    """Searches, opens what it finds and buys it; logs in where the site takes it for a guest."""
+    steps = [anywhere(fill("Search", "rope")), press("Enter"), click("link", "Rope"), click("button", "Buy")]
+    login = [click("link", "Log in"), fill("Name", "greta")]
+    asked = Detour(login[1:], [Target("field", "Name")], interrupts=True)
+    return Oracle(
+        steps,
+        "42",
+        random.Random(0),
+        detours=[asked, Detour(login, [Target("link", "Log in")], interrupts=True, leads_away=True)],
+    )
+
+
+def test_a_guest_logs_in_and_goes_on_from_a_step_that_leads_anywhere():
+    search, rope, buy = line("field", "Search", 1, 1), line("link", "Rope", 2, 2), line("button", "Buy", 3, 3)
+    asked, teacher = [line("field", "Name", 4, 4)], shopper()
+    pages = [[search], [search], [*GUEST, search, rope], asked, [search, buy], [search], [search, rope], [search, buy]]
+    clicks = [calls(teacher.next(page))[0] for page in pages]
+    points = [arguments.get("x", "Enter") for _, arguments in clicks]
+    assert points == [1, "Enter", 9, 4, 1, "Enter", 2, 3], "the button of the page after the login is another article's"
+
+
+def test_a_page_that_asks_who_one_is_needs_no_link_to_the_login():
+    page = [*GUEST, line("field", "Name", 4, 4)]
+    teacher = shopper()
+    assert calls(teacher.next([line("field", "Search", 1, 1)]))[0] == ("click", {"x": 1, "y": 1})
+    assert calls(teacher.next([]))[0][0] == "press_keys"
+    assert calls(teacher.next(page))[0] == ("click", {"x": 4, "y": 4})
 
 
 def login_detour(steps: list[Step]) -> Detour:

@@ -16,7 +16,8 @@ from components.worlds.city.server_process import CityServer
 from components.worlds.city.tasks.registry import find
 from components.worlds.city.tasks.template import Row, Template, Unsuitable
 from components.worlds.city.wording import Wording, wordings
-from components.worlds.oracle import Detour, Oracle, click, fill, reworded
+from components.worlds.oracle import Detour, Oracle, Step, Target, click, fill
+from components.worlds.rewording import reworded
 
 WORLD = "city"
 USUAL = Wording()
@@ -24,6 +25,8 @@ PASSWORD = "sea-breeze"
 """Of every account of the city."""
 RIVALS = frozenset({"numbers"})
 """Facts that only say which names a right answer may not have."""
+AS_GUEST = click("link", "login or register")
+"""At the top of the shop's pages before a login."""
 SHOP, STAFF = "shop.test", "admin"
 """The site that takes a customer's e-mail address in place of the user name, and the user who is no customer."""
 
@@ -82,7 +85,7 @@ class Instance:
         steps = reworded(self.template.oracle(self.facts), self.wording.labels, self.wording.options)
         answer = expected.example if expected is not None else "done"
         interruptions = [dismissal.interruption for dismissal in self.wording.dismissals]
-        return Oracle(steps, answer, rng, noise, interruptions, [*self._login(), *self._second_payment()], intent)
+        return Oracle(steps, answer, rng, noise, interruptions, [*self._logins(), *self._second_payment()], intent)
 
     def _second_payment(self) -> list[Detour]:
         """How the customer pays once more after the shop declined the first payment; none where nothing is paid."""
@@ -91,17 +94,30 @@ class Instance:
             return []
         return [Detour(steps, [step.target for step in steps[:-1] if step.target is not None], at_end=True)]
 
-    def _login(self) -> list[Detour]:
-        """How the user logs in again; none if no user, or different ones, are logged in at first."""
+    def _logins(self) -> list[Detour]:
+        """How the user logs in again where a site asks for it, or where the shop takes a customer for a guest;
+        none if no user, or different ones, are logged in at first."""
         users = {*self.users().values()}
         if len(users) != 1:
             return []
         name = next(iter(users))
-        is_customer = [*self.users()] == [SHOP] and name != STAFF
-        who = fill("e-?mail address.*", _address(name)) if is_customer else fill("user ?name.*", name)
-        entered = reworded([who, fill("password.*", PASSWORD)], self.wording.labels, {})
-        sent = reworded([click("button", "log ?in|sign in")], self.wording.labels, {})
-        return [Detour([*entered, *sent], [step.target for step in entered if step.target is not None])]
+        is_customer = SHOP in self.users() and name != STAFF
+        logins = []
+        if is_customer:
+            steps, fields = self._login("e-?mail address.*", _address(name))
+            links = reworded([AS_GUEST], self.wording.labels, {})
+            signs = [step.target for step in links if step.target is not None]
+            as_guest = Detour([*links, *steps], signs, interrupts=True, leads_away=True)
+            logins += [Detour(steps, fields, interrupts=True), as_guest]
+        if not is_customer or len(self.users()) > 1:
+            logins.append(Detour(*self._login("user ?name.*", name)))
+        return logins
+
+    def _login(self, label: str, name: str) -> tuple[list[Step], list[Target]]:
+        """The steps of a login, by the label of the field for the name, and the form's fields."""
+        form = [fill(label, name), fill("password.*", PASSWORD), click("button", "log ?in|sign in")]
+        steps = reworded(form, self.wording.labels, {})
+        return steps, [step.target for step in steps[:2] if step.target is not None]
 
     def _credentials(self) -> str:
         """The sentence of the task with names and password for logging in again; empty if no session expires.

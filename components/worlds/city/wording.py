@@ -17,7 +17,8 @@ from pydantic import Field
 
 from components.records import Record
 from components.worlds.city.image import CityError, environment, find_python
-from components.worlds.oracle import Interruption, Step, Target, is_match_of_label
+from components.worlds.oracle import Interruption, Step, Target
+from components.worlds.rewording import is_match_of_label
 
 CHILD = Path(__file__).with_name("wording_child.py")
 TIMEOUT_S = 300.0
@@ -53,11 +54,11 @@ class Wording(Record):
     def needed(self, steps: Sequence[Step]) -> Wording:
         """The part that an oracle's steps need."""
         targets = [step.target for step in steps if step.target is not None]
-        names = {pattern for target in targets for pattern in (target.name, target.after)} - {"", ".*"}
+        names = {pattern for target in targets for pattern in (target.name, target.after, target.level_with)}
         values = {target.value for target in targets} - {".*"}
         texts = {step.text for step in steps if not step.is_data}
         return Wording(
-            labels=_matching(self.labels, names),
+            labels=_matching(self.labels, names - {"", ".*"}),
             options=_matching(self.options, values) | {text: self.options[text] for text in texts & {*self.options}},
             dismissals=self.dismissals,
         )

@@ -5,6 +5,7 @@ It reads `{"seeds": […], "modifiers": […]}` from standard input and prints o
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import sys
 from collections.abc import Mapping
@@ -12,12 +13,17 @@ from dataclasses import asdict
 from functools import cache
 
 from city import modifiers
+from city.copies import START
 from city.serving import setup
 
 setup()
 
 from django.conf import settings  # noqa: E402  Django must be set up first
-from django.utils.translation import trans_real  # noqa: E402
+from django.utils.formats import date_format  # noqa: E402
+from django.utils.translation import override, trans_real  # noqa: E402
+
+DAY = "l, j F"
+"""In the calendar's templates."""
 
 
 def main() -> None:
@@ -32,7 +38,7 @@ def wording(selected: tuple[str, ...], seed: int) -> dict[str, object]:
     active = modifiers.load(selected, seed)
     languages = [modifier.language for modifier in active if modifier.language is not None]
     options = dict(catalogue(languages[0])) if languages else {}
-    labels = dict(options)
+    labels = options | (dict(days(languages[0])) if languages else {})
     for modifier in active:
         labels |= modifier.labels()
         if modifier.language is not None:
@@ -54,6 +60,15 @@ def catalogue(language: str) -> Mapping[str, str]:
             # of the applications that translate a text, the first one counts, as on the pages
             shown[words_of(usual.get(message) or message)] = words_of(translated[message])
     return {text: other for text, other in shown.items() if other and other != text}
+
+
+@cache
+def days(language: str) -> Mapping[str, str]:
+    """The names of the days of the year in which episodes begin, as the calendar writes them: `Monday, 16 March`."""
+    first = dt.date(START.year, 1, 1)
+    year = [first + dt.timedelta(days=number) for number in range(365)]
+    with override(language):
+        return {f"{day:%A}, {day.day} {day:%B}": date_format(day, DAY) for day in year}
 
 
 def words_of(text: str) -> str:

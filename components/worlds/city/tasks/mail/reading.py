@@ -10,7 +10,16 @@ from typing import Any
 
 from components.worlds.answers import Answer
 from components.worlds.city.tasks.days import long_day, moment, the_day
-from components.worlds.city.tasks.mail.letters import NUMBERS, PEOPLE, number_in, own, received, search, the_number
+from components.worlds.city.tasks.mail.letters import (
+    LETTERS,
+    NUMBERS,
+    PEOPLE,
+    number_in,
+    own,
+    received,
+    search,
+    the_number,
+)
 from components.worlds.city.tasks.template import Data, Facts, Template, pick
 from components.worlds.city.tasks.vocabulary import names, number
 from components.worlds.oracle import Step, click
@@ -91,38 +100,41 @@ class CountLetters(Template):
 
 
 class NumberInLetter(Template):
-    """Say which order or ticket a letter names."""
+    """Say which order or ticket a letter names that a person sent or received."""
 
     name = "mail_number_in_letter"
     sites = ("mail",)
     length = "short"
     logins = {"mail": "{user}"}
     phrasings = (
-        '{person} sent me the letter "{subject}" on {day}. What is the {kind} number that it names?',
-        'Which {kind} number does {person} name in the letter "{subject}" of {day}?',
-        'Look into the letter "{subject}" that {person} sent me on {day}, and tell me the number of the {kind} in it.',
+        '{sent} the letter "{subject}" on {day}. What is the {kind} number that it names?',
+        'Which {kind} number is named in the letter "{subject}" that {sent} on {day}?',
+        'Look into the letter "{subject}" that {sent} on {day}, and tell me the number of the {kind} in it.',
     )
 
     def facts(self, data: Data, rng: random.Random) -> dict[str, Any]:
-        numbers = data.rows(NUMBERS)
-        letters = received(data)
+        numbers, letters = data.rows(NUMBERS), data.rows(LETTERS)
         names = [(row["recipient"], row["sender"], row["subject"]) for row in letters]
         candidates = [
-            (row, number)
+            (row, number, user)
             for row, name in zip(letters, names, strict=True)
             if names.count(name) == 1
             and (number := number_in(row["body"], numbers))
             and number["name"] not in row["subject"]
+            for user in ("recipient", "sender")
+            if row[f"{user}_deleted_at"] is None
         ]
         if not candidates:
             pick([], rng)
-        row, number = rng.choice(candidates)
+        row, number, user = rng.choice(candidates)
+        other = row["recipient_name" if user == "sender" else "sender_name"]
         pair = {row["recipient"], row["sender"]}
-        alike = [other for other in own(data, row["recipient"]) if {other["recipient"], other["sender"]} == pair]
-        newer = [other for other in alike if other["sent_at"] > row["sent_at"] and other["subject"] == row["subject"]]
+        alike = [each for each in own(data, row[user]) if {each["recipient"], each["sender"]} == pair]
+        newer = [each for each in alike if each["sent_at"] > row["sent_at"] and each["subject"] == row["subject"]]
         return {
-            "user": row["recipient"],
-            "person": row["sender_name"],
+            "user": row[user],
+            "person": other,
+            "sent": f"I sent {other}" if user == "sender" else f"{other} sent me",
             "subject": row["subject"],
             "newer": len(newer),
             "day": long_day(moment(row["sent_at"]).date()),

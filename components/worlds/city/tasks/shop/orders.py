@@ -238,7 +238,7 @@ def _titles(order: Row) -> list[str]:
 
 def line_button(title: str) -> Step:
     """The button that orders one line again."""
-    return click("button", "Re-order", after=re.escape(title))
+    return click("button", "Re-order", level_with=re.escape(title))
 
 
 class ReorderLine(Template):

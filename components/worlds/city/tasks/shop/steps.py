@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 
 from components.records import ToolCall
-from components.worlds.oracle import Step, Target, click, fill, press
+from components.worlds.oracle import Step, Target, anywhere, click, fill, press
 
 ADD = click("button", "Add to cart")
-VIEW_CART = click("button", "View cart")
+VIEW_CART = anywhere(click("button", "View cart"))
 
 
 def search(title: str) -> list[Step]:
     """Look for an article by its title."""
-    return [fill("Search", title), press("Enter")]
+    return [anywhere(fill("Search", title)), press("Enter")]
 
 
 def find(title: str) -> list[Step]:
@@ -31,7 +31,7 @@ UPDATE = click("button", "Update")
 
 def account(page: str) -> list[Step]:
     """Open a page of the customer's account."""
-    return [click("link", "Account"), click("link", page)]
+    return [anywhere(click("link", "Account")), click("link", page)]
 
 
 def look(role: str, name: str) -> Step:
