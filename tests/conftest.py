@@ -26,7 +26,7 @@ HEAVY = frozenset(
     """.split()
 )
 """Names of what starts a browser, a server or another process."""
-SLOW = re.compile("slow|vllm")
+SLOW = re.compile(r"slow|vllm|mark\.every")
 """The marks of what `make test` leaves out."""
 SLOW_ONLY = ("slow or vllm", "slow and not vllm", "(slow or vllm) and not exhaustive", "exhaustive")
 """The Makefile's choices of marks without quick tests."""
@@ -72,7 +72,7 @@ def no_verified_evaluator(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Where only slow tests are wanted, leave out files without any: importing them takes as long as all others.
 
-    A slow test's mark stands in its file or in a `conftest.py` of its folders.
+    A slow test's mark, or the marker `every` that makes one, stands in its file or in a `conftest.py` of its folders.
     """
     if config.getoption("markexpr") not in SLOW_ONLY or collection_path.suffix != ".py":
         return None

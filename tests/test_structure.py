@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from components import plugins
+from tests.conftest import SLOW
 from tests.source_trees import nodes
 
 ROOT = Path(__file__).parent.parent
@@ -180,6 +181,13 @@ def test_no_name_of_a_test_is_longer_than_70_characters():
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_")
     ]
     assert [name for name in names if len(name) > 70] == []
+
+
+def test_files_with_cases_for_the_slow_run_are_collected_there():
+    texts = {path: path.read_text() for path in (ROOT / "tests").rglob("test_*.py") if path != Path(__file__)}
+    files = [path for path, text in texts.items() if re.search(r"\bevery\(\d", text)]
+    assert files
+    assert [path for path in files if not SLOW.search(texts[path])] == []
 
 
 def test_a_world_is_named_in_its_own_package_alone():
