@@ -77,7 +77,8 @@ class Instance:
 
     def check(self, changes: Sequence[RowChange], answer: str | None, opened: Sequence[str] = ()) -> StateCheck:
         """Compare an episode's changes and answer, and the addresses of the pages that it opened, with the task."""
-        return self.template.check(self.facts, changes, answer, opened)
+        usual = self.wording.usual(answer) if answer else answer
+        return self.template.check(self.facts, changes, usual, opened)
 
     def oracle(self, rng: random.Random, noise: float = 0.0, intent: str = "") -> Oracle:
         """The scripted teacher of an episode."""

@@ -5,6 +5,7 @@ The server's code knows them, which runs in an environment of its own: `wording_
 
 from __future__ import annotations
 
+import calendar
 import json
 import re
 import subprocess
@@ -17,6 +18,7 @@ from pydantic import Field
 
 from components.records import Record
 from components.worlds.city.image import CityError, environment, find_python
+from components.worlds.city.tasks.vocabulary import PRIORITIES, VOCABULARY
 from components.worlds.oracle import Interruption, Step, Target
 from components.worlds.rewording import is_match_of_label
 
@@ -44,11 +46,12 @@ class Dismissal(Record):
 
 
 class Wording(Record):
-    """Shown texts by usual ones, of buttons, links and fields (`labels`) and of the options of selects (`options`), and
-    the controls that take away what covers a page."""
+    """Shown texts by usual ones, of buttons, links and fields (`labels`) and of options of selects (`options`); usual
+    words by the shown ones that an answer may have (`answers`); and the controls that take away what covers a page."""
 
     labels: dict[str, str] = Field(default_factory=dict)
     options: dict[str, str] = Field(default_factory=dict)
+    answers: dict[str, str] = Field(default_factory=dict)
     dismissals: tuple[Dismissal, ...] = ()
 
     def needed(self, steps: Sequence[Step]) -> Wording:
@@ -60,8 +63,28 @@ class Wording(Record):
         return Wording(
             labels=_matching(self.labels, names - {"", ".*"}),
             options=_matching(self.options, values) | {text: self.options[text] for text in texts & {*self.options}},
+            answers=_usual_words(self.options),
             dismissals=self.dismissals,
         )
+
+    def usual(self, answer: str) -> str:
+        """An answer with the usual words in place of those that the sites show: `High` for `Hoch`."""
+        if not self.answers:
+            return answer
+        usual = {shown.lower(): word for shown, word in self.answers.items()}
+        longest_first = sorted(usual, key=len, reverse=True)
+        pattern = rf"(?<!\w)({'|'.join(map(re.escape, longest_first))})(?!\w)"
+        return re.sub(pattern, lambda match: usual[match[0].lower()], answer, flags=re.IGNORECASE)
+
+
+def _usual_words(options: Mapping[str, str]) -> dict[str, str]:
+    """Words of the city's vocabulary, of dates and of agreement, by the words that a language shows for them."""
+    priorities = [f"{number}. {name}" for number, name in enumerate(PRIORITIES, start=1)]
+    words = [*VOCABULARY, *calendar.day_name, "Yes", "No"]
+    shown = {options[word]: word for word in words if word in options}
+    shown |= {options[name][3:]: name[3:] for name in priorities if name in options}
+    months = {options[month]: month for month in calendar.month_name if month in options}
+    return shown | months | {f"de {month}": name for month, name in months.items()}  # Spanish: "16 de marzo"
 
 
 def _matching(words: Mapping[str, str], patterns: set[str]) -> dict[str, str]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from components.records import RowChange
+from components.worlds.city.instances import Instance
 from components.worlds.city.tasks.registry import find
+from components.worlds.city.wording import Wording
 
 
 def added(table: str, key: str, **values: str) -> RowChange:
@@ -56,3 +58,30 @@ def test_a_changed_field_of_another_ticket_is_a_side_effect():
     ]
     check = find("desk_hold_ticket").check({"ticket": "7", "title": "Lamp"}, changes, None)
     assert (check.reward, len(check.missing), len(check.side_effects)) == (0.0, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("answer", "is_right"),
+    [
+        ("High", True),
+        ("Hoch", True),
+        ("Die Priorität ist hoch.", True),
+        ("2. Hoch", True),
+        ("Sehr niedrig", False),
+        ("Hoch oder niedrig", False),
+        ("Hochsee", False),
+    ],
+)
+def test_an_answer_may_be_in_the_language_of_the_site(answer, is_right):
+    options = {"2. High": "2. Hoch", "4. Low": "4. Niedrig", "5. Very Low": "5. Sehr niedrig", "March": "März"}
+    wording = Wording(options=options).needed([])
+    facts = {"ticket": 7, "priority": "High"}
+    task = Instance(find("desk_ticket_priority"), facts, 2, ("language",), wording)
+    assert task.check([], answer, ["desk.test/tickets/7/"]).answer_ok is is_right
+
+
+def test_a_date_may_be_in_the_language_of_the_site():
+    months = Wording(options={"March": "marzo", "Monday": "lunes"}).needed([])
+    assert months.usual("lunes, 30 de marzo de 2026") == "Monday, 30 March de 2026"
+    assert months.usual("30 Marzo") == "30 March"
+    assert Wording().usual("30 de marzo") == "30 de marzo"

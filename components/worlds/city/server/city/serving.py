@@ -35,8 +35,8 @@ time, so with a shorter limit a connection may look idle that is not. Chromium c
 
 
 CONNECTIONS = 4096
-"""waitress accepts no more at once, and then a page waits until Chromium closes an idle connection, which takes minutes.
-A browser context keeps up to six to each of the sites that it has opened."""
+"""waitress accepts no more at once; further pages wait until Chromium closes idle connections, which takes minutes. A
+browser context keeps up to six to each of the sites that it has opened."""
 
 
 def main() -> None:
