@@ -174,7 +174,7 @@ def compare_with_claims(
             _compared(
                 (benchmark := load_benchmark(name)),
                 row,
-                missing_for.get(name, []),
+                missing_for.get(benchmark.name, []),
                 None if model_key is None else _result(benchmark, model_key, folder, limit, reproduction.harness),
                 reproduction.harness,
             )

@@ -1,7 +1,7 @@
 """What a machine lacks to reproduce a published result, each line with what to do. Nothing here costs money.
 
-Looked at are the recipe in use, the checkpoint, the device, the task files, the judge with its key, and whether names
-of hosts on the live web resolve.
+Looked at are the recipe in use, the checkpoint, the device, the task files, the addresses of sites that the user must
+serve, the judge with its key, and whether names of hosts on the live web resolve.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ from urllib.parse import urlsplit
 from components.benchmarks.checkpoints import absence
 from components.benchmarks.judging import require_judge
 from components.benchmarks.reproduction import Reproduction
-from components.benchmarks.spec import Benchmark, BenchmarkError, file_tasks
+from components.benchmarks.spec import Benchmark, BenchmarkError
+from components.benchmarks.task_selection import judgeable_tasks
+from components.judge import RuleError
 from components.params import Params
 from components.plan.hardware import gpus
 from components.records import Task, start_tabs
@@ -66,8 +68,8 @@ def missing_for(benchmark: Benchmark, params: Params, files: Path) -> list[str]:
     tasks: list[Task] = []
     if benchmark.file is not None:
         try:
-            tasks, _ = file_tasks(benchmark, files)
-        except BenchmarkError as error:
+            tasks, _ = judgeable_tasks(benchmark, params, files)
+        except (BenchmarkError, RuleError) as error:
             lines.append(str(error))
     lines += _judge(benchmark, params)
     if benchmark.reach.allowed_hosts == ["*"]:

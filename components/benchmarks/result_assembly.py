@@ -19,6 +19,7 @@ from components.params import OPENWEBRL_KEYS, Params
 from components.pipeline.stage_run import StageRun
 from components.records import Outcome, Trajectory, Verdict
 from components.store import write_table
+from components.success import needs_judge
 
 DECIDED = (Outcome.SUCCESS, Outcome.FAILURE)
 
@@ -38,7 +39,7 @@ def assemble_result(run: BenchmarkRun, selected: SelectedTasks, rolled_out: Roll
         run.stage.check("trajectories", quality.trajectory_frame(trajectories), expected=len(trajectories))
     summaries, curve, undecided = _summarise(params, benchmark, options, trajectories, judged)
     stopped_by = rolled_out.stopped_by or judged.stopped_by
-    unjudged = {verdict.trajectory_id for verdict in official if verdict.outcome not in DECIDED}
+    unjudged = _unjudged(benchmark, trajectories, official)
     progress = _progress(benchmark, selected, trajectories, unjudged, rolled_out.retried, stopped_by)
     headline = summaries.get(benchmark.judge)
     status, problem = _status(headline, progress, len(trajectories), [*judged.unfinished, *undecided])
@@ -70,7 +71,7 @@ def _summarise(
     params: Params, benchmark: Benchmark, options: Options, trajectories: Sequence[Trajectory], judged: JudgedEpisodes
 ) -> tuple[dict[str, SuccessSummary], list[BudgetPoint], list[str]]:
     """Summaries by judge under the benchmark's step budget, the curve over other budgets by the official judge, and the
-    judges without a summary, because they decided no episode."""
+    judges that decided no episode, which have no summary, or, of `also`, not all."""
     if not trajectories:
         return {}, [], []
     max_aborted = params.evaluation.max_aborted
@@ -82,6 +83,9 @@ def _summarise(
             summaries[name] = success(cut, verdicts, max_aborted)
         except EvaluationError:
             undecided.append(name)
+            continue
+        if name != benchmark.judge and (count := summaries[name].unjudged):
+            undecided.append(f"{name} on {count} episodes")
     official = judged.verdicts[benchmark.judge]
     return summaries, budget_curve(trajectories, official, options.steps, max_aborted), undecided
 
@@ -97,6 +101,14 @@ def _log(stage: StageRun, result: BenchmarkResult, trajectories: Sequence[Trajec
         stage.metrics({"success_by_steps": point.rate}, step=point.steps)
 
 
+def _unjudged(benchmark: Benchmark, trajectories: Sequence[Trajectory], official: Sequence[Verdict]) -> set[str]:
+    """Ids of the trajectories that need a verdict under the benchmark's step budget, and whose official one decides
+    nothing."""
+    undecided = {verdict.trajectory_id for verdict in official if verdict.outcome not in DECIDED}
+    cut = (within(trajectory, benchmark.max_steps) for trajectory in trajectories)
+    return {trajectory.trajectory_id for trajectory in cut if needs_judge(trajectory)} & undecided
+
+
 def _progress(
     benchmark: Benchmark,
     selected: SelectedTasks,
@@ -108,7 +120,7 @@ def _progress(
     """How much was measured.
 
     Args:
-        unjudged: ids of the trajectories whose official verdict decides nothing.
+        unjudged: ids of the trajectories that lack a verdict (`_unjudged`).
     """
     ended = Counter(trajectory.task_id for trajectory in trajectories if trajectory.trajectory_id not in unjudged)
     return Progress(
@@ -132,7 +144,7 @@ def _status(
 
     Args:
         headline: by the official judge; None if it decided no episode.
-        unfinished: judges without a summary.
+        unfinished: judges that did not decide all episodes.
     """
     if headline is None and episodes:
         return "invalid", (

@@ -7,7 +7,8 @@ with a page beside it, the leaderboard and the MLflow run. It is no DVC stage, b
 
 A second run resumes the first, also with a larger budget or limit, and repeats the episodes that the environment ended.
 If these are more than `evaluation.max_aborted`, the result is invalid and has no rate. The same holds if the official
-judge decides no episode; another judge that decides none is left out, and the result is partial.
+judge decides no episode. Another judge that decides none is left out; if it leaves any undecided, the result is
+partial.
 """
 
 from __future__ import annotations
@@ -20,19 +21,17 @@ from components.benchmarks.options import BenchmarkRun, Options
 from components.benchmarks.result_assembly import assemble_result
 from components.benchmarks.results import BenchmarkResult, write_result
 from components.benchmarks.rollouts import roll_out_paced
-from components.benchmarks.spec import Benchmark, BenchmarkError, file_tasks, load_benchmark
+from components.benchmarks.spec import Benchmark, BenchmarkError, load_benchmark
 from components.benchmarks.subject import resolve_subject
-from components.benchmarks.task_selection import select_tasks
+from components.benchmarks.task_selection import judgeable_tasks, select_tasks
 from components.evaluation import EvaluationError
-from components.judge import require_rules
 from components.params import Params, load
 from components.pipeline.evaluation import InvalidEvaluation
 from components.pipeline.leaderboard import publish
 from components.pipeline.stage_run import StageRun, reopen, stage
-from components.records import Rejection, Task, start_tabs
+from components.records import Task
 from components.store import read_table, write_table
-from components.tasks import at_sites, parse_rows
-from components.tasks.site_addresses import site_of
+from components.tasks import parse_rows
 from components.worlds import WorldError, world_class
 
 
@@ -52,9 +51,7 @@ def evaluate(named: str | Path, options: Options) -> BenchmarkResult:
     params = benchmark.over(recipe, options.decoding, longest)
     require_judge(benchmark, recipe)
     require_judge_keys(benchmark, recipe)
-    tasks, rejected = _file_tasks(benchmark, recipe, options.files) if benchmark.file is not None else ([], [])
-    if "rules" in (benchmark.judge, *benchmark.also):
-        require_rules(tasks)
+    tasks, rejected = judgeable_tasks(benchmark, recipe, options.files) if benchmark.file is not None else ([], [])
     subject = resolve_subject(options.model, recipe)
     occasion = f"{benchmark.key} {subject.key} {options.decoding} {longest} {options.occasion}"
     with stage(f"benchmark@{benchmark.name}", occasion=occasion) as run:
@@ -77,7 +74,8 @@ def evaluate(named: str | Path, options: Options) -> BenchmarkResult:
             )
         )
         result = assemble_result(benchmark_run, selected, rolled_out)
-        has_unjudged = result.summary is not None and result.summary.unjudged > 0
+        summaries = [summary for summary in (result.summary, *result.also.values()) if summary is not None]
+        has_unjudged = any(summary.unjudged > 0 for summary in summaries)
         run.is_partial = result.progress.stopped_by is not None or has_unjudged
         path = write_result(result)
         print(f"{run.name}: {path}", flush=True)
@@ -87,26 +85,6 @@ def evaluate(named: str | Path, options: Options) -> BenchmarkResult:
         if result.status == "invalid":
             raise InvalidEvaluation(f"{run.name}: {result.problem}; correct the cause and run again")
     return result
-
-
-def _file_tasks(benchmark: Benchmark, recipe: Params, folder: Path) -> tuple[list[Task], list[Rejection]]:
-    """The tasks of the benchmark's file at the recipe's addresses, and the rejected rows.
-
-    Raises:
-        BenchmarkError: tasks begin on sites without an address.
-    """
-    tasks, rejected = file_tasks(benchmark, folder)
-    tasks = [at_sites(task, recipe.tasks.sites) for task in tasks]
-    without_address = [
-        next((tab for tab in start_tabs(task.start_url) if site_of(tab) is not None), None) for task in tasks
-    ]
-    missing = [address for address in without_address if address is not None]
-    if missing:
-        raise BenchmarkError(
-            f"{len(missing)} tasks of {benchmark.name} begin on sites that you must serve, such as "
-            f"{missing[0]}: give the address in tasks.sites of the recipe, as {site_of(missing[0])}"
-        )
-    return tasks, rejected
 
 
 def _page_tasks(run: StageRun, benchmark: Benchmark, params: Params) -> list[Task]:

@@ -34,6 +34,7 @@ from components.params import (
     from_chain,
     read_chain,
 )
+from components.params.harness import HostPattern
 from components.params.kind_name import KindName
 from components.plugins import UnknownKindError
 from components.records import Rejection, Task
@@ -110,9 +111,9 @@ class Reach(Section):
     """The hosts that browsers may reach. It replaces the recipe's `browser.egress` except for its blocked hosts, and
     the sites of `tasks.sites` are added."""
 
-    allowed_hosts: list[str] = Field(default_factory=list)
+    allowed_hosts: list[HostPattern] = Field(default_factory=list)
     """Patterns of host names. Tasks that begin on other hosts are left out."""
-    private_hosts: list[str] = Field(default_factory=list)
+    private_hosts: list[HostPattern] = Field(default_factory=list)
     """Hosts, or host:port, that may have loopback or private addresses, such as your own servers."""
 
 

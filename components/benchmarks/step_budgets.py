@@ -86,7 +86,7 @@ def budget_curve(
 ) -> list[BudgetPoint]:
     """The success at each budget, smallest first, of episodes that ran with the largest budget or more.
 
-    A budget under which no episode has a verdict has no point.
+    A budget under which no episode has a verdict, or the measurement is invalid, has no point.
     """
     points = []
     for steps in sorted(set(budgets)):
@@ -94,6 +94,8 @@ def budget_curve(
         try:
             summary = success(cut, verdicts, max_aborted)
         except EvaluationError:
+            continue
+        if not summary.valid:
             continue
         points.append(
             BudgetPoint(

@@ -15,6 +15,7 @@ from components.benchmarks.spec import BenchmarkError
 from components.params import Params, ScriptedTeacherParams
 from components.policies import EndpointPolicy, open_model
 from components.policies.scripted import ScriptedTeacher
+from components.store import digest
 
 CHAMPION, TEACHER = "champion", "teacher"
 _REGISTERED = re.compile(r"models:/([^/@]+)(?:/(\d+)|(@[^/@]+))")
@@ -90,11 +91,13 @@ def _teacher(params: Params) -> Subject:
     endpoint = params.teacher.endpoint
     return Subject(
         f"{endpoint.model} (teacher)",
-        _slug(endpoint.model),
+        f"{TEACHER}-{_slug(endpoint.model)}",
         lambda params, version, work: EndpointPolicy(endpoint, work / "spent.json"),
         is_priced=True,
     )
 
 
 def _slug(name: str) -> str:
-    return re.sub(r"[^A-Za-z0-9.]+", "-", name).strip("-")
+    """A model's name as a part of a file's name; with a checksum if other names would give the same."""
+    slug = re.sub(r"[^A-Za-z0-9.]+", "-", name).strip("-")
+    return slug if name in (slug, slug.replace("-", "/", 1)) else f"{slug}-{digest(name)[:6]}"

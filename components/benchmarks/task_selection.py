@@ -1,16 +1,20 @@
-"""Selects the tasks of a benchmark run: the sample, without tasks that robots.txt or the allow-list forbids."""
+"""Selects the tasks of a benchmark run: those of the file at the recipe's addresses, and of these the sample, without
+tasks that robots.txt or the allow-list forbids."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from pathlib import Path
 
-from components.benchmarks.spec import Benchmark
+from components.benchmarks.spec import Benchmark, BenchmarkError, file_tasks
 from components.browser.egress import allows
 from components.browser.robots import disallowed
+from components.judge import require_rules
 from components.params import Params
-from components.records import Record, Task, start_tabs
-from components.tasks import shuffled
+from components.records import Record, Rejection, Task, start_tabs
+from components.tasks import at_sites, shuffled
+from components.tasks.site_addresses import site_of
 from components.worlds import worlds_of
 
 
@@ -21,6 +25,29 @@ class SelectedTasks(Record):
     in_set: int
     rejected: int
     skipped: dict[str, list[str]]
+
+
+def judgeable_tasks(benchmark: Benchmark, recipe: Params, folder: Path) -> tuple[list[Task], list[Rejection]]:
+    """The tasks of a benchmark's file at the recipe's addresses, and the rejected rows.
+
+    Raises:
+        BenchmarkError: see `file_tasks`, or tasks begin on sites without an address.
+        RuleError: rules judge, and cannot judge all tasks (`require_rules`).
+    """
+    tasks, rejected = file_tasks(benchmark, folder)
+    tasks = [at_sites(task, recipe.tasks.sites) for task in tasks]
+    without_address = [
+        next((tab for tab in start_tabs(task.start_url) if site_of(tab) is not None), None) for task in tasks
+    ]
+    missing = [address for address in without_address if address is not None]
+    if missing:
+        raise BenchmarkError(
+            f"{len(missing)} tasks of {benchmark.name} begin on sites that you must serve, such as "
+            f"{missing[0]}: give the address in tasks.sites of the recipe, as {site_of(missing[0])}"
+        )
+    if "rules" in (benchmark.judge, *benchmark.also):
+        require_rules(tasks)
+    return tasks, rejected
 
 
 def select_tasks(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from contextlib import nullcontext, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -121,16 +122,22 @@ def _compare(
 def _evaluate(
     reproduction: Reproduction, comparison: Comparison, options: argparse.Namespace, checkpoint: Path
 ) -> bool:
-    """Evaluate where nothing is missing; returns whether anything ran."""
+    """Evaluate where nothing is missing, also after an invalid evaluation; returns whether anything ran."""
     from components.benchmarks.options import Options
     from components.benchmarks.run import evaluate
     from components.benchmarks.spec import FILES
+    from components.pipeline.evaluation import InvalidEvaluation
 
     if comparison.missing:
         print("nothing is run: see what is missing for every benchmark", file=sys.stderr)
         return False
     pairs = zip(reproduction.benchmarks, comparison.benchmarks, strict=True)
     ready = [named for named, line in pairs if not line.missing]
+    settings = Options(model=str(checkpoint), limit=options.limit, files=options.files or FILES)
     for name in ready:
-        evaluate(name, Options(model=str(checkpoint), limit=options.limit, files=options.files or FILES))
+        try:
+            with redirect_stdout(sys.stderr) if options.format == "json" else nullcontext():
+                evaluate(name, settings)
+        except InvalidEvaluation as error:
+            print(error, file=sys.stderr)
     return bool(ready)

@@ -31,7 +31,7 @@ class OwnTable(Format):
         return path.suffix in (".parquet", ".jsonl") or (path / TABLE).is_file()
 
     def read(self, path: Path) -> Iterator[ReadTrajectory | Damaged]:
-        """One trajectory per row or line."""
+        """One trajectory per row, or per episode of JSON lines."""
         file = path / TABLE if path.is_dir() else path
         return _lines(file) if file.suffix == ".jsonl" else _rows(file)
 
@@ -52,9 +52,18 @@ def _rows(file: Path) -> Iterator[ReadTrajectory | Damaged]:
 
 
 def _lines(file: Path) -> Iterator[ReadTrajectory | Damaged]:
+    """The last record of each episode, which is the one that counts (`rollout.collect`), and all damaged lines."""
+    records = (record for record in _all_lines(file) if isinstance(record, ReadTrajectory))
+    last = {record.trajectory.trajectory_id: record.place for record in records}
+    for record in _all_lines(file):
+        if isinstance(record, Damaged) or last.get(record.trajectory.trajectory_id) == record.place:
+            yield record
+
+
+def _all_lines(file: Path) -> Iterator[ReadTrajectory | Damaged]:
     with file.open("rb") as lines:
         for number, line in enumerate(lines, start=1):
-            if line == FINAL:  # the mark of a journal
+            if line == FINAL or not line.strip():  # the mark of a journal, or an empty line
                 continue
             place = f"{file}:{number}"
             try:

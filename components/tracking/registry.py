@@ -31,8 +31,9 @@ CHAMPION = "champion"
 DOWNLOADS = store.STATE / "cache" / "models"
 """Models of a server, each under its digest. They may be deleted whenever no stage runs."""
 
-LEFT_OUT = {"optimizer.pt"}
-"""Files of a model directory that only the next phase of training reads; several times as large as the model."""
+LEFT_OUT = {"optimizer.pt", ".cache"}
+"""Of a model directory, what is no part of the model: what only the next phase of training reads, which is several
+times as large as the model, and what `hf download` notes of its downloads."""
 
 POLICY = "waymark-policy"
 JUDGE = "waymark-judge"
@@ -94,7 +95,7 @@ def register(backend: Backend, run_id: str, path: Path, name: str, alias: str, t
         version = next((known for known in versions if known.tags.get(DIGEST) == digest), None)
         if version is None:
             folder = f"{name}/{digest}"
-            for file in sorted(file for file in path.rglob("*") if file.is_file() and file.name not in LEFT_OUT):
+            for file in store.files_in(path, LEFT_OUT):
                 inside = f"{folder}/{file.parent.relative_to(path).as_posix()}".removesuffix("/.")
                 with_retries(partial(client.log_artifact, run_id, str(file), inside))
             source = f"{with_retries(lambda: client.get_run(run_id)).info.artifact_uri}/{folder}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import subprocess
@@ -19,9 +20,10 @@ from components.benchmarks.reproduction import Reproduction, compare_with_claims
 from components.benchmarks.requirements import missing_everywhere, missing_for
 from components.benchmarks.result_assembly import _settings
 from components.benchmarks.results import BenchmarkResult, write_result
-from components.benchmarks.spec import BenchmarkError, load_benchmark
+from components.benchmarks.spec import Benchmark, BenchmarkError, load_benchmark
 from components.cli.main import main, parser
 from components.params import complete, load
+from components.pipeline.evaluation import InvalidEvaluation
 from components.reports import published
 from components.statistics import Interval
 from tests.benchmarks.price_shops import TRUE_PRICES, Shop, task_row
@@ -101,6 +103,31 @@ def test_another_judge_and_its_missing_key_are_named(tmp_path: Path, monkeypatch
     assert any("online_mind2web_300.json is missing: download it" in line for line in lines)
     assert any("judged by o4-mini" in line and "gpt-4.1" in line for line in lines)
     assert any("$OPENAI_API_KEY" in line for line in lines)
+
+
+def test_sites_that_must_be_served_and_rules_that_cannot_judge_are_named(tmp_path: Path) -> None:
+    row = {"task_id": "1", "intent": "Buy it.", "start_url": "__SHOPPING__/", "website": "shopping"}
+    values = {"name": "shops", "judge": "rules", "judge_model": None, "reach": {}}
+    params = load(ROOT / "recipes/openwebrl-4b.yaml")
+
+    def lines(**changes: object) -> list[str]:
+        text = json.dumps(row | changes)
+        (tmp_path / "shops.jsonl").write_text(text)
+        sha256 = hashlib.sha256(text.encode()).hexdigest()
+        file = {"name": "shops.jsonl", "sha256": sha256, "rows": 1, "url": "https://x"}
+        raw = load_benchmark("deepshop").model_dump(mode="json") | values | {"file": file}
+        return missing_for(Benchmark.model_validate(raw), params, tmp_path)
+
+    [unserved] = lines()
+    assert "give the address in tasks.sites of the recipe, as shopping" in unserved
+    [unjudged] = lines(start_url="http://shop.example/", evaluator={"type": "qa", "answers": []})
+    assert "1 cannot be judged by their rules" in unjudged
+
+
+def test_what_a_benchmark_lacks_is_listed_also_where_a_file_names_it() -> None:
+    path = str(ROOT / "recipes/benchmarks/deepshop.yaml")
+    [line] = compare_with_claims(a_reproduction(benchmarks=[path]), [], {"deepshop": ["a key"]}, None).benchmarks
+    assert (line.benchmark, line.missing) == ("deepshop", ["a key"])
 
 
 def a_reproduction(**changes: object) -> Reproduction:
@@ -290,6 +317,30 @@ def test_the_command_prints_what_is_missing_and_ends_with_3(
     assert len(json.loads(capsys.readouterr().out)["benchmarks"]) == 3
 
 
+def test_an_invalid_benchmark_stops_no_other_and_json_stands_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    evaluated = []
+
+    def evaluate(name: str, options: Options) -> None:
+        evaluated.append(name)
+        print("progress")
+        raise InvalidEvaluation(f"{name} is invalid")
+
+    for function in ("missing_everywhere", "missing_for"):
+        monkeypatch.setattr(f"components.benchmarks.requirements.{function}", lambda *_: [])
+    monkeypatch.setattr("components.benchmarks.run.evaluate", evaluate)
+    (tmp_path / "params.yaml").write_text(complete(ROOT / "recipes/demo.yaml"))
+    (tmp_path / "recipes").symlink_to(ROOT / "recipes")
+    monkeypatch.chdir(tmp_path)
+    command = ["reproduce", "openwebrl-4b", "--checkpoint", str(ROOT / "data/base_model"), "--run", "--format", "json"]
+    assert main(command) == 3
+    out, err = capsys.readouterr()
+    assert evaluated == ["webvoyager-595", "online-mind2web", "deepshop"]
+    assert len(json.loads(out)["benchmarks"]) == 3
+    assert "progress\ndeepshop is invalid\n" in err
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("limit", ["0", "-1"])
 def test_a_limit_below_one_task_is_refused(limit: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -323,7 +374,7 @@ def test_a_checkpoint_that_is_here_is_evaluated_and_compared(tmp_path: Path) -> 
             [*command, "--run"], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300
         )
         assert after.returncode == 0, after.stdout + after.stderr
-        [line] = json.loads(after.stdout[after.stdout.index("{\n") :])["benchmarks"]
+        [line] = json.loads(after.stdout)["benchmarks"]
         assert (line["status"], line["n"], line["progress"]["done"]) == ("complete", 3, 3)
         assert line["claimed"] is None
     finally:

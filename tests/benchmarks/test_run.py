@@ -17,21 +17,17 @@ from pathlib import Path
 import pytest
 import yaml
 
-from components.benchmarks.judging import JudgedEpisodes
 from components.benchmarks.options import Options
-from components.benchmarks.result_assembly import _progress, _status, _summarise
-from components.benchmarks.results import Progress
 from components.benchmarks.run import evaluate as evaluate_here
 from components.benchmarks.spec import BenchmarkError, load_benchmark
-from components.benchmarks.task_selection import SelectedTasks
 from components.cli.main import main
-from components.evaluation import EvaluationError, success
+from components.evaluation import EvaluationError
 from components.judge import RuleError
-from components.records import Outcome, Trajectory
+from components.records import Trajectory
 from components.store import read_table
 from tests.benchmarks.price_shops import Shop, answer, task_row, verdict
 from tests.endpoint_server import Server
-from tests.samples import a_task, a_trajectory, a_verdict, recipe, shipped
+from tests.samples import shipped
 
 ROOT = Path(__file__).parents[2]
 DELAY_S = 1.0
@@ -261,13 +257,13 @@ def test_a_limited_run_leaves_the_complete_result_and_its_tables(world):
         assert code == 0, err
     results = {path.stem: json.loads(path.read_text()) for path in (where / "reports/benchmarks").glob("*.json")}
     assert {name: (said["status"], said["summary"]["n"]) for name, said in results.items()} == {
-        "shops@a-model": ("complete", 2),
-        "shops@a-model.limit-1": ("partial", 1),
+        "shops@teacher-a-model": ("complete", 2),
+        "shops@teacher-a-model.limit-1": ("partial", 1),
     }
     tables = {path.parent.name: path for path in (where / "data/benchmarked").glob("*/trajectories.parquet")}
     assert {name: len(read_table(path, Trajectory)) for name, path in tables.items()} == {
-        "shops@a-model": 2,
-        "shops@a-model.limit-1": 1,
+        "shops@teacher-a-model": 2,
+        "shops@teacher-a-model.limit-1": 1,
     }
     assert (where / "reports/leaderboard.md").read_text().count("| measured | a/model (teacher) |") == 2
 
@@ -303,68 +299,6 @@ def test_a_model_judges_by_the_benchmarks_protocol_and_is_required(world):
     assert said["status"] == "complete"
     assert (len(judge.asked), said["judge_usd"]) == (2, 1.0)
     assert said["spent"]["usd"] == pytest.approx(1.0 + PRICED_AT * len(model.asked))
-
-
-def test_a_set_with_rows_that_are_no_tasks_is_never_complete():
-    progress = Progress(tasks=147, rejected=3, asked=147, done=147, skipped={}, retried=0, stopped_by=None)
-    said = "147 of 147 tasks are done, 3 of 150 rows of the file are no tasks"
-    trajectory = a_trajectory()
-    headline = success([trajectory], [a_verdict(trajectory)])
-    assert _status(headline, progress, 147, []) == ("partial", said)
-    assert _status(headline, progress.model_copy(update={"rejected": 0}), 147, []) == ("complete", None)
-
-
-@pytest.mark.parametrize("undecided", [Outcome.ERROR, Outcome.UNPARSED])
-def test_a_benchmark_with_unjudged_tasks_is_not_complete(undecided):
-    benchmark = load_benchmark(ROOT / "recipes/benchmarks/webvoyager-595.yaml")
-    tasks = [a_task(number) for number in range(20)]
-    trajectories = [a_trajectory(task, turns=2) for task in tasks]
-    outcomes = [undecided, *[Outcome.SUCCESS] * 19]
-    verdicts = [a_verdict(*pair) for pair in zip(trajectories, outcomes, strict=True)]
-    selected = SelectedTasks(tasks=tasks, in_set=20, rejected=0, skipped={})
-    unjudged = {trajectories[0].trajectory_id}
-    progress = _progress(benchmark, selected, trajectories, unjudged, 0, None)
-    status, problem = _status(success(trajectories, verdicts), progress, 20, [])
-    assert (progress.done, status) == (19, "partial")
-    assert problem is not None
-    assert problem.startswith("19 of 20 tasks are done, 1 episodes have no verdict that can be read: run again")
-    everything = _progress(benchmark, selected, trajectories, set(), 0, None)
-    assert everything.done == 20
-
-
-DECIDED_NONE = (
-    "the official judge decided none of 3 episodes: start the model of judge.model, or name one if the rules need it"
-)
-
-
-@pytest.mark.parametrize(
-    ("official", "also", "summarised", "steps", "status", "problem"),
-    [
-        (
-            Outcome.SUCCESS,
-            Outcome.ERROR,
-            ["webvoyager"],
-            [1, 30],
-            "partial",
-            "3 of 3 tasks are done, not judged by rules",
-        ),
-        (Outcome.ERROR, Outcome.SUCCESS, ["rules"], [1], "invalid", DECIDED_NONE),
-        (Outcome.ERROR, Outcome.ERROR, [], [1], "invalid", DECIDED_NONE),
-        (Outcome.SUCCESS, Outcome.SUCCESS, ["webvoyager", "rules"], [1, 30], "complete", None),
-    ],
-)
-def test_a_judge_that_decided_nothing_does_not_lose_the_result(official, also, summarised, steps, status, problem):
-    benchmark = load_benchmark(ROOT / "recipes/benchmarks/webvoyager-595.yaml").model_copy(update={"max_steps": 30})
-    trajectories = [a_trajectory(a_task(number), turns=2) for number in range(3)]
-    verdicts = {
-        name: [a_verdict(trajectory, outcome) for trajectory in trajectories]
-        for name, outcome in (("webvoyager", official), ("rules", also))
-    }
-    judged = JudgedEpisodes(verdicts, 0.0, 3, None, [])
-    summaries, curve, undecided = _summarise(recipe(), benchmark, Options(steps=(1, 30)), trajectories, judged)
-    assert ([*summaries], [point.steps for point in curve]) == (summarised, steps)
-    progress = Progress(tasks=3, rejected=0, asked=3, done=3, skipped={}, retried=0, stopped_by=None)
-    assert _status(summaries.get(benchmark.judge), progress, 3, undecided) == (status, problem)
 
 
 def test_an_evaluation_without_a_figure_ends_the_command_with_one_sentence(monkeypatch, capsys):

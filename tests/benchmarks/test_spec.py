@@ -251,6 +251,9 @@ def test_a_wrong_benchmark_is_refused_by_field(tmp_path):
         load_benchmark(tmp_path / "mine.yaml")
     assert re.search(r"judge = 'a friend'", str(refused.value))
     assert re.search(r"max_steps = 0", str(refused.value))
+    (tmp_path / "mine.yaml").write_text("extends: deepshop\nreach: {allowed_hosts: [https://shop.example/]}\n")
+    with pytest.raises(BenchmarkError, match=r"allowed_hosts.*write the host alone, such as shop\.example"):
+        load_benchmark(tmp_path / "mine.yaml")
     with pytest.raises(BenchmarkError, match=r"no benchmark 'webvoyager'; name one of .*webvoyager-595"):
         load_benchmark("webvoyager")
 

@@ -99,6 +99,8 @@ def test_the_curve_is_the_one_worked_out_by_hand():
     ]
     assert [point.turns_mean for point in curve] == [1.0, 9 / 5, 13 / 5, 15 / 5]
     assert curve[2].rate_without_aborted == 0.5
+    valid = budget_curve(every, verdicts, [4, 1, 2, 6, 4], max_aborted=0.1)
+    assert [point.steps for point in valid] == [1, 2], "with 4 and 6 steps the environment ended a fifth"
 
 
 @pytest.mark.slow

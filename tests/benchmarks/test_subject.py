@@ -20,6 +20,10 @@ def test_the_same_weights_have_the_same_key_wherever_they_lie(tmp_path):
     first, second = (resolve_subject(str(tmp_path / name), recipe()) for name in ("one", "two"))
     assert first.key == second.key
     assert first.label == str(tmp_path / "one")
+    notes = tmp_path / "two/.cache/huggingface/download"
+    notes.mkdir(parents=True)
+    (notes / "config.json.metadata").write_text("of a time")
+    assert resolve_subject(str(tmp_path / "two"), recipe()).key == first.key
     (tmp_path / "two/model.safetensors").write_bytes(b"others")
     assert resolve_subject(str(tmp_path / "two"), recipe()).key != first.key
 
@@ -33,6 +37,16 @@ def test_a_hugging_face_name_is_told_from_a_directory_that_is_not_there(tmp_path
             resolve_subject(missing, recipe())
 
 
+def test_two_names_have_two_keys(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names = ["me/agent-sft", "me/agent_sft", "me-agent/sft", "me/agent--sft"]
+    endpoint = {"url": "http://127.0.0.1:1/v1", "model": names[0]}
+    params = recipe(teacher__policy="endpoint", teacher__endpoint=endpoint)
+    keys = [resolve_subject(name, params).key for name in (*names, "teacher")]
+    assert len(set(keys)) == len(keys)
+    assert keys[0] == "me-agent-sft"
+
+
 def test_a_folder_without_a_model_is_refused(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for empty in (str(tmp_path), ""):
@@ -42,7 +56,7 @@ def test_a_folder_without_a_model_is_refused(tmp_path, monkeypatch):
 
 def test_the_recipes_teacher_is_a_model_behind_its_endpoint_or_the_script():
     behind = recipe(teacher__policy="endpoint", teacher__endpoint={"url": "http://127.0.0.1:1/v1", "model": "a/b"})
-    assert resolve_subject("teacher", behind).key == "a-b"
+    assert resolve_subject("teacher", behind).key == "teacher-a-b"
     assert resolve_subject("teacher", behind).is_priced
     assert resolve_subject("teacher", recipe()).open is None
 

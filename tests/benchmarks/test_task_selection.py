@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 
 import pytest
 
 from components.benchmarks.spec import Benchmark, load_benchmark
-from components.benchmarks.task_selection import SelectedTasks, select_tasks
+from components.benchmarks.task_selection import SelectedTasks, judgeable_tasks, select_tasks
 from components.records import Task
 from components.tasks import at_sites, load_files
 from tests.benchmarks.price_shops import Shop
@@ -35,6 +36,16 @@ def select(tasks: list[Task], private: list[str], robots: bool = False) -> Selec
 
 def on(*tabs: str) -> Task:
     return a_task(task_id="live/1", start_url=" |AND| ".join(tabs), website="wa.example", source="live", seed=None)
+
+
+def test_a_site_that_the_recipe_serves_at_a_published_port_has_an_address(tmp_path):
+    file = tmp_path / "shops.jsonl"
+    file.write_text(on("__SHOPPING__/lamp").model_dump_json())
+    pinned = {"name": file.name, "sha256": hashlib.sha256(file.read_bytes()).hexdigest(), "rows": 1, "url": "https://x"}
+    shops = Benchmark.model_validate(benchmark().model_dump(mode="json") | {"file": pinned})
+    params = recipe(tasks={"sites": {"shopping": "http://localhost:8082"}})
+    tasks, _ = judgeable_tasks(shops, params, tmp_path)
+    assert [task.start_url for task in tasks] == ["http://localhost:8082/lamp"]
 
 
 @pytest.mark.parametrize(

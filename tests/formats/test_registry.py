@@ -21,7 +21,7 @@ from components.formats import (
     formats,
 )
 from components.journal import Journal
-from components.records import Trajectory
+from components.records import Termination, Trajectory
 from components.store import write_table
 from tests.formats.samples import online_mind2web_task, webvoyager_task
 from tests.judge.test_agent_reward_bench import cleaned
@@ -102,6 +102,18 @@ def test_a_table_and_a_journal_give_the_trajectories(tmp_path):
         records = [*OWN.read(path)]
         assert [record.trajectory for record in records] == trajectories
     assert [record.place for record in records] == [f"{tmp_path / 'trajectories.jsonl'}:{line}" for line in (1, 2)]
+
+
+def test_the_last_record_of_an_episode_in_a_journal_counts(tmp_path):
+    lines = tmp_path / "trajectories.jsonl"
+    ended, repeated = (a_trajectory(termination=ending) for ending in (Termination.SANDBOX_ERROR, Termination.DONE))
+    other = a_trajectory(a_task(1))
+    with Journal(lines, Trajectory) as journal:
+        for trajectory in (ended, other, repeated):
+            journal.append(trajectory)
+    with lines.open("a") as file:
+        file.write("\n")
+    assert [record.trajectory for record in OWN.read(lines)] == [other, repeated]
 
 
 def test_a_row_that_is_no_trajectory_is_named_and_the_others_are_read(tmp_path):

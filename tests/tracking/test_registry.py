@@ -58,14 +58,19 @@ def test_the_same_content_is_the_same_version_and_copied_once(
     assert sorted(copies) == [b"one", b"two"]
 
 
-def test_an_optimizer_that_only_training_reads_makes_no_other_version(params: Params, model: Path) -> None:
+def test_what_is_no_part_of_the_model_makes_no_other_version(checkout: Path, params: Params, model: Path) -> None:
     before = model_digest(model)
     assert registered(params, model) == 1
     (model / "optimizer.pt").write_bytes(b"state")
+    (model / ".cache/huggingface").mkdir(parents=True)
+    (model / ".cache/huggingface/config.json.metadata").write_text("of a download")
     assert registered(params, model, "with an optimizer") == 1
     assert model_digest(model) == before
     (model / "model.safetensors").write_bytes(b"two")
+    assert registered(params, model, "of other weights") == 2
     assert model_digest(model) != before
+    copies = {path.name for path in (checkout / "mlflow/store/artifacts").rglob("*")}
+    assert copies.isdisjoint({"optimizer.pt", "config.json.metadata"})
 
 
 @pytest.mark.parametrize("change", [{"feedback": False}, {"reasoning_history": False}, {"repeat_task": True}])
