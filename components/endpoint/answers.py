@@ -10,7 +10,7 @@ from typing import Literal
 from pydantic import ValidationError
 
 from components.endpoint.errors import EndpointError
-from components.records import Record
+from components.records import Record, Text
 from components.store import STATE
 
 ANSWERS = STATE / "answers.sqlite"
@@ -25,7 +25,7 @@ class Answer(Record):
     again.
     """
 
-    text: str
+    text: Text
     finish_reason: Literal["stop", "length"]
     prompt_tokens: int
     completion_tokens: int

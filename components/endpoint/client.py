@@ -26,13 +26,15 @@ from components.store import write_json
 if TYPE_CHECKING:
     import openai  # 0.8 s to import, so it is loaded by the first endpoint that is entered
     from aiolimiter import AsyncLimiter
-    from openai.types.chat import ChatCompletion
 
 _INCOMPLETE = ("length", "content_filter")
 """Finish reasons of incomplete answers."""
 
 Waiting = Callable[[], contextlib.AbstractContextManager[None]]
 """Makes a context that is open while a request waits here and the endpoint does not work on it."""
+
+_Tries = list[asyncio.Task[Answer | None]]
+"""The tasks that have sent one request."""
 
 
 def require_key(params: EndpointParams) -> None:
@@ -81,6 +83,7 @@ class Endpoint:
         self._answers = Answers(answers) if answers is not None else None
         self._paid: Journal[PaidAnswer] | None = None
         self._pending: dict[str, asyncio.Task[Answer]] = {}
+        self._tries: set[asyncio.Task[Answer | None]] = set()
         self._in_flight = asyncio.Semaphore(params.max_in_flight)
         rate = params.requests_per_minute
         self._rate = None if rate is None else _limiter(rate)
@@ -109,13 +112,13 @@ class Endpoint:
         return self
 
     async def __aexit__(self, *exc: object) -> None:
-        error = exc[1]
+        error, pending = exc[1], [*self._pending.values(), *self._tries]
         if error is not None and not isinstance(error, BudgetSpent):
-            for pending in self._pending.values():
-                pending.cancel()
-        # A request stays in flight if its question was given up, because another one of the same verdict failed. It is
-        # paid for.
-        await asyncio.gather(*self._pending.values(), return_exceptions=True)
+            for task in pending:
+                task.cancel()
+        # A request stays in flight if its caller was cancelled, such as an episode at its time limit, or a question
+        # because another one of the same verdict failed. It is paid for.
+        await asyncio.gather(*pending, return_exceptions=True)
         if self._client is not None:
             await self._client.close()
         if self._paid is not None:
@@ -135,7 +138,8 @@ class Endpoint:
         response_format: Message | None = None,
         waiting: Waiting = contextlib.nullcontext,
     ) -> Answer:
-        """Request one answer, or read it from the file of answers.
+        """Request one answer, or read it from the file of answers. If the caller is cancelled, what was sent goes on,
+        because it is paid for.
 
         Args:
             max_tokens: limit of the answer, including its reasoning.
@@ -194,59 +198,45 @@ class Endpoint:
         import openai
 
         params = self.params
-        async with self._request_slot(waiting):
+        async with self._request_slot(waiting) as tries:
             if params.max_usd is not None and self.spent.usd >= params.max_usd:
                 raise BudgetSpent(f"{params.model} has cost {self.spent.usd:.2f} USD, max_usd is {params.max_usd:.2f}")
             self._check_budget()
-            began = time.monotonic()
             try:
-                completion = await self._sent(request, extra, waiting)
+                answer = await self._sent(request, extra, waiting, tries)
             except openai.OpenAIError as error:
                 raise self._translated(error) from error
-            latency_s = time.monotonic() - began
-        if completion is None:
+        if answer is None:
             raise EndpointDown(
                 f"{redacted(params.url)} did not return a chat completion of {params.model}: check the URL and run "
                 "again to go on"
             )
-        usage = completion.usage
-        read, written = (usage.prompt_tokens, usage.completion_tokens) if usage else (0, 0)
-        usd = (read * params.usd_per_million_prompt + written * params.usd_per_million_completion) / 1e6
-        spent = self.spent
-        spent.requests += 1
-        spent.prompt_tokens += read
-        spent.completion_tokens += written
-        spent.usd += usd
-        write_json(self._ledger, asdict(spent))
-        choice = completion.choices[0]
-        return Answer(
-            text=_text(choice.message),
-            finish_reason="length" if choice.finish_reason in _INCOMPLETE else "stop",
-            prompt_tokens=read,
-            completion_tokens=written,
-            usd=usd,
-            latency_s=latency_s,
-        )
+        return answer
 
-    async def _sent(self, request: dict[str, Any], extra: dict[str, Any], waiting: Waiting) -> ChatCompletion | None:
+    async def _sent(
+        self, request: dict[str, Any], extra: dict[str, Any], waiting: Waiting, tries: _Tries
+    ) -> Answer | None:
         """Send a request, and send it again up to `max_retries` times after errors that may pass, and after responses
         that are no answers, such as the page of a proxy. Returns None if the last response was no answer.
+
+        Args:
+            tries: takes the task of each try, which goes on if this one is cancelled.
 
         Raises:
             openai.OpenAIError: the last error.
         """
         import openai
-        from openai.types.chat import ChatCompletion
 
-        if self._client is None:
-            raise RuntimeError("use an Endpoint inside of `async with`")
-        model, completions = self.params.model, self._client.chat.completions
+        began = time.monotonic()
         retries = 0
         while True:
+            tries.append(asyncio.create_task(self._try(request, extra, began)))
+            self._tries.add(tries[-1])
+            tries[-1].add_done_callback(self._tries.discard)
             try:
-                response: object = await completions.create(model=model, **request, extra_body=extra)
-                if isinstance(response, ChatCompletion) and response.choices:
-                    return response
+                answer = await asyncio.shield(tries[-1])
+                if answer is not None:
+                    return answer
                 delay_s: float | None = back_off(retries)
             except openai.OpenAIError as error:
                 delay_s = retry_delay(error, retries)
@@ -259,6 +249,37 @@ class Endpoint:
             with waiting():
                 await asyncio.sleep(delay_s)
             retries += 1
+
+    async def _try(self, request: dict[str, Any], extra: dict[str, Any], began: float) -> Answer | None:
+        """Send a request once, and count what the answer costs. Returns None if the response is no answer."""
+        from openai.types.chat import ChatCompletion
+
+        if self._client is None:
+            raise RuntimeError("use an Endpoint inside of `async with`")
+        params = self.params
+        response: object = await self._client.chat.completions.create(model=params.model, **request, extra_body=extra)
+        if not isinstance(response, ChatCompletion) or not response.choices:
+            return None
+        usage = response.usage
+        read, written = (usage.prompt_tokens or 0, usage.completion_tokens or 0) if usage else (0, 0)
+        usd = (read * params.usd_per_million_prompt + written * params.usd_per_million_completion) / 1e6
+        spent = self.spent
+        spent.requests += 1
+        spent.prompt_tokens += read
+        spent.completion_tokens += written
+        spent.usd += usd
+        write_json(self._ledger, asdict(spent))
+        choice = response.choices[0]
+        if choice.message is None and choice.finish_reason != "content_filter":
+            return None
+        return Answer(
+            text=_text(choice.message) if choice.message is not None else "",
+            finish_reason="length" if choice.finish_reason in _INCOMPLETE else "stop",
+            prompt_tokens=read,
+            completion_tokens=written,
+            usd=usd,
+            latency_s=time.monotonic() - began,
+        )
 
     def _translated(self, error: openai.OpenAIError) -> EndpointError:
         import openai
@@ -283,16 +304,18 @@ class Endpoint:
         return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
 
     @contextlib.asynccontextmanager
-    async def _request_slot(self, waiting: Waiting) -> AsyncIterator[None]:
+    async def _request_slot(self, waiting: Waiting) -> AsyncIterator[_Tries]:
+        """Yields an empty list for the tries of a request, which has its slot until all of them have ended."""
         with waiting():
             await self._in_flight.acquire()
+        tries: _Tries = []
         try:
             if self._rate is not None:
                 with waiting():
                     await self._rate.acquire()
-            yield
+            yield tries
         finally:
-            self._in_flight.release()
+            asyncio.gather(*tries, return_exceptions=True).add_done_callback(lambda _: self._in_flight.release())
 
 
 def _is_out_of_credit(error: openai.OpenAIError) -> bool:

@@ -17,17 +17,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from components.agent import Completion, EpisodeSpec, Prompt, Request
 from components.agent.containment import contained
 from components.agent.protocols import protocol
-from components.browser import Environment, Placed, parse_elements
+from components.browser import TOOLS, Environment, Placed, parse_elements
 from components.records import ToolCall
-from components.worlds import ElementTeacher, NotSupportedError, PointTeacher, Teacher, TeacherTurn, Worlds
+from components.worlds import NotSupportedError, PointTeacher, Teacher, TeacherTurn, Worlds
 
 _POINT = re.compile(r" \d+ \d+(?=,|$)")
 GIVE_UP = ToolCall(name="done", arguments={"answer": "N/A"})
+TEXT_FIELDS = ("textbox", "searchbox", "combobox", "spinbutton")
+"""Roles of elements that a click gives the focus, and on which it does nothing else."""
 
 
 def scripted_policy(
@@ -85,12 +89,16 @@ class ScriptedTeacher:
     async def _response(self) -> Completion:
         if self._teacher is None:
             self._teacher = self._make()
+        elements: Sequence[Placed] | None = None
         if self._teacher.acts_on == "elements":
-            turn = await self._of_elements(self._teacher)
+            elements = await self._session.oracle_elements()
+            turn = self._teacher.next(elements)
         else:
             turn = await self._of_points(self._teacher)
         note = self._memory_with(turn) if self._protocol.rewrites_memory else turn.note
         try:
+            if elements is not None:
+                turn = self._of_elements(turn, elements)
             response = self._protocol.write(turn.thought, turn.calls, note)
         except ValueError as error:  # such as waiting, for which BrowserAgent has no command
             self._left = []
@@ -102,14 +110,11 @@ class ScriptedTeacher:
         self._notes.append(turn.note or without_points(turn.thought))
         return "; ".join(self._notes)
 
-    async def _of_elements(self, teacher: ElementTeacher) -> TeacherTurn:
-        seen = await self._session.oracle_elements()
-        turn = teacher.next(seen)
+    def _of_elements(self, turn: TeacherTurn, seen: Sequence[Placed]) -> TeacherTurn:
+        """The turn of a teacher on elements with the calls of the protocol."""
         if self._by_element:
-            return TeacherTurn(called(turn.thought, turn.calls[0]), turn.calls, turn.note)
-        return TeacherTurn(
-            turn.thought, [by_point for call in turn.calls for by_point in at_points(call, seen)], turn.note
-        )
+            return replace(turn, thought=called(turn.thought, turn.calls[0]))
+        return replace(turn, calls=[by_point for call in turn.calls for by_point in at_points(call, seen)])
 
     async def _of_points(self, teacher: PointTeacher) -> TeacherTurn:
         if not self._by_element:
@@ -128,9 +133,8 @@ class ScriptedTeacher:
             arguments = _without_point(call).arguments
             click = ToolCall(name="click_element", arguments={"element": element.id, **arguments})
             return TeacherTurn(called(f"click {name}", click), [click])
-        text = call.arguments["text"]
-        write = ToolCall(name="write_element", arguments={"element": element.id, "text": text})
-        return TeacherTurn(called(f'write "{text}" in {name}', write), [write])
+        write = ToolCall(name="write_element", arguments={"element": element.id, **_writing(call)})
+        return TeacherTurn(called(f'write "{call.arguments["text"]}" in {name}', write), [write])
 
 
 def _without_point(call: ToolCall) -> ToolCall:
@@ -166,13 +170,42 @@ def under(x: float, y: float, seen: Sequence[Placed]) -> Placed | None:
     return next((element for element in reversed(seen) if element.holds(x, y)), None)
 
 
+def _writing(call: ToolCall) -> dict[str, Any]:
+    """What a call writes, without where."""
+    return {key: call.arguments[key] for key in ("text", "clear") if key in call.arguments}
+
+
+def _call(name: str, **arguments: Any) -> ToolCall:
+    return ToolCall(name=name, arguments=arguments)
+
+
 def at_points(call: ToolCall, seen: Sequence[Placed]) -> list[ToolCall]:
-    """A call on an element as calls on its middle."""
-    if "element" not in call.arguments:
+    """A call on an element as calls on its middle.
+
+    Raises:
+        ValueError: no calls on points do the same.
+    """
+    if call.name in TOOLS:
         return [call]
-    x, y = next(element.middle for element in seen if element.id == call.arguments["element"])
-    click = ToolCall(name="click", arguments={"x": x, "y": y})
-    if call.name == "click_element":
-        return [click]
-    enter = [ToolCall(name="press_keys", arguments={"keys": ["Enter"]})] if call.arguments.get("submit") else []
-    return [click, ToolCall(name="write", arguments={"text": call.arguments["text"]}), *enter]
+    by_id = {element.id: element for element in seen}
+    element = by_id[call.arguments["element"]] if "element" in call.arguments else None
+    options = {key: value for key, value in call.arguments.items() if key != "element"}
+    if element is not None:
+        x, y = element.middle
+        click = _call("click", x=x, y=y)
+        match call.name:
+            case "click_element":
+                return [_call("click", x=x, y=y, **options)]
+            case "hover_element":
+                return [_call("hover", x=x, y=y)]
+            case "drag_element":
+                x2, y2 = by_id[options["to"]].middle
+                return [_call("drag", x1=x, y1=y, x2=x2, y2=y2)]
+            case "write_element":
+                enter = [_call("press_keys", keys=["Enter"])] if options.get("submit") else []
+                return [click, _call("write", **_writing(call)), *enter]
+            case "select_option":
+                return [click, _call("write", text=options["option"])]
+            case "press_element" if element.role in TEXT_FIELDS:
+                return [click, _call("press_keys", **options)]
+    raise ValueError(f"no calls on points do what {call.name} does")

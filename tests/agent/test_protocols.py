@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import ast
+import time
 
 import pytest
 from hypothesis import given, settings
@@ -214,76 +214,6 @@ def call(name: str, **arguments: object) -> ToolCall:
 
 
 @pytest.mark.parametrize(
-    ("code", "wanted"),
-    [
-        ('do(action="Click", element="7")', call("click_element", element="7")),
-        ("do(action='Click', element=7)", call("click_element", element="7")),
-        ('do("Type", "it\'s", "12")', call("write_element", element="12", text="it's")),
-        ("do(action=“Right Click”, element=“7”)", call("click_element", element="7", button="right")),
-        ('do(action="Search", argument="a) b", element="f1e2")',
-         call("write_element", element="f1e2", text="a) b", submit=True)),
-        ('do(action="Scroll Down", element=None)', call("scroll", direction="down", amount=0.5)),
-        ('do(action="Switch Tab", argument="1")', call("switch_tab", index="1")),
-        ('do(action="Select Dropdown Option", argument="Month", element="20")',
-         call("select_option", element="20", option="Month")),
-        ('do(action="Press Enter")', call("press_keys", keys=["Enter"])),
-        ('do(action="Hover", element="3")', call("hover_element", element="3")),
-        ('do(action="Wait")', call("wait")),
-        ('exit(message="N/A")', call("done", answer="N/A")),
-        ("exit()", call("done", answer="")),
-        ("go_backward()", call("go_back")),
-        ("go_forward()", call("go_forward")),
-        ('```\n# Element: a link\ndo(action="Click", element="7")\n```', call("click_element", element="7")),
-    ],
-)  # fmt: skip
-def test_webagent_r1_code_is_read_as_calls(code, wanted):
-    bare = protocol("webagent_r1_bare").parse(code)
-    assert (bare.calls, bare.error) == ([wanted], None)
-    thinking = protocol("webagent_r1").parse(f"<think>why</think>\n<answer>{code}</answer>")
-    assert (thinking.calls, thinking.error) == ([wanted], None)
-
-
-@pytest.mark.parametrize(
-    ("code", "reason"),
-    [
-        ('do(action="Fly", element="7")', "unknown action"),
-        ('do(action="Click")', "needs an element"),
-        ('do(action="Type", element="7")', "needs an argument"),
-        ('do(action="Switch Tab", argument="x")', "index"),
-        ("do(action=__import__('os'), element='1')", "strings or numbers"),
-        ('do(action="Click", element="7"', "not closed"),
-        ('do(action="Click", element="7", when="now")', "no argument when"),
-        ("click the button", "no call"),
-    ],
-)
-def test_webagent_r1_names_what_is_wrong(code, reason):
-    assert reason in (protocol("webagent_r1_bare").parse(code).error or "")
-
-
-def test_a_response_that_repeats_itself_is_read_in_little_time(monkeypatch):
-    """Meanwhile no other episode goes on."""
-    tries = []
-    parse_code = ast.parse
-
-    def counted(*args: object, **options: object) -> ast.AST:
-        tries.append(args)
-        return parse_code(*args, **options)
-
-    monkeypatch.setattr(ast, "parse", counted)
-    parse = protocol("webagent_r1_bare").parse
-    assert "not closed" in (parse('do("' + ")" * 19_000).error or "")
-    assert len(tries) < 500
-    many = "exit(message='" + "(a) " * 500 + "')"
-    assert parse(many).calls[0].arguments["answer"] == "(a) " * 500
-
-
-def test_webagent_r1_runs_the_first_of_two_actions_and_reports_the_second():
-    parsed = protocol("webagent_r1_bare").parse('do(action="Click", element="7")\ndo(action="Click", element="8")')
-    assert parsed.error is None
-    assert [one.error for one in parsed.calls] == [None, "only one action per round: 1 more were not run"]
-
-
-@pytest.mark.parametrize(
     ("command", "wanted"),
     [
         ("click(12, Search)", call("click_element", element="12")),
@@ -346,6 +276,14 @@ def test_webgym_reads_bold_headings_and_ignores_sections_of_the_thought():
     parsed = protocol("webgym").parse(text)
     assert parsed.calls == [call("done", answer="7")]
     assert parsed.thought == "Memory: kept\nProgress: none\nIntention: look"
+
+
+@pytest.mark.parametrize("line", [" " * 20_000, "\t" * 20_000, "*" * 20_000, "#" * 10_000 + " " * 10_000])
+def test_webgym_reads_a_line_of_one_character_in_little_time(line):
+    """Meanwhile no other episode goes on."""
+    began = time.process_time()
+    assert "no section Memory" in (protocol("webgym").parse(line + "x").error or "")
+    assert time.process_time() - began < 1
 
 
 @pytest.mark.parametrize("name", ["openwebrl", "webgym"])  # the others: tests/policies/test_scripted.py

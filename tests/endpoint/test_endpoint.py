@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import shutil
 import signal
@@ -181,13 +182,44 @@ def test_a_server_that_is_not_there_is_an_outage(server, tmp_path):
         ask(server, tmp_path, user("hello"), params={"max_retries": 0})
 
 
-@pytest.mark.parametrize("garbage", [b"<html>Bad gateway</html>", b"{", b'{"choices": []}'])
+@pytest.mark.parametrize(
+    "garbage",
+    [
+        b"<html>Bad gateway</html>",
+        b"{",
+        b'{"choices": []}',
+        b'{"choices": [{"finish_reason": "stop"}]}',
+        b'{"choices": [{"finish_reason": "stop", "message": null}]}',
+        b'{"choices": [{"finish_reason": "stop", "message": {"content": {"no": "text"}}}]}',
+    ],
+)
 def test_an_unreadable_answer_is_an_outage_and_never_stored(server, tmp_path, garbage):
     server.garbage = garbage
     with pytest.raises(EndpointDown):
         ask(server, tmp_path, user("hello"), params={"max_retries": 0})
     server.garbage = None
     assert ask(server, tmp_path, user("hello"))[0].text == "Click it."
+
+
+@pytest.mark.parametrize("usage", [{"total_tokens": 2}, {"prompt_tokens": None, "completion_tokens": None}, None])
+def test_an_answer_without_counts_costs_nothing(server, tmp_path, usage):
+    choice = {"finish_reason": "stop", "message": {"content": "Click it."}}
+    server.garbage = json.dumps({"choices": [choice], "usage": usage}).encode()
+    (answer,) = ask(server, tmp_path, user("hello"), params=PRICE)
+    assert (answer.text, answer.tokens, answer.usd) == ("Click it.", 0, 0.0)
+
+
+def test_a_filtered_answer_may_have_no_message(server, tmp_path):
+    server.garbage = b'{"choices": [{"finish_reason": "content_filter", "message": null}]}'
+    (answer,) = ask(server, tmp_path, user("hello"))
+    assert (answer.text, answer.finish_reason) == ("", "length")
+
+
+def test_half_a_character_in_an_answer_is_replaced_and_the_answer_kept(server, tmp_path):
+    server.message["content"] = "bad \ud83d emoji"
+    (first,), (again,) = (ask(server, tmp_path, user("hello")) for _ in range(2))
+    assert first.text == again.text == "bad ? emoji"
+    assert len(server.asked) == 1
 
 
 @pytest.mark.parametrize("garbage", [b"<html>Bad gateway</html>", b"{", b'{"choices": null}', b'{"error": {}}'])

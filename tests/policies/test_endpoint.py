@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,11 +20,13 @@ from components.agent import (
     format_response,
     run_episode,
 )
+from components.agent.policy import RequestClock
 from components.agent.rendering import IM_END, IM_START, Prompt, Response, Text
 from components.params import EndpointParams, RecipeError, SamplingParams, parse
 from components.policies import EndpointError, EndpointPolicy
 from components.policies.chat import as_messages
 from components.records import Termination, Turn
+from components.store import read_json
 from tests.agent.test_billing import Page
 from tests.endpoint_server import Server
 from tests.samples import raw_recipe, recipe
@@ -181,6 +184,64 @@ def test_a_budget_holds_across_interrupted_runs(server, tmp_path):
     with pytest.raises(EndpointError, match=r"cost 6.00 USD, max_usd is 5.00"):
         ask(server, tmp_path, max_usd=5.0, **price)
     assert len(server.asked) == 3
+
+
+def given_up(server: Server, ledger: Path, **params: object) -> EndpointPolicy:
+    """A policy of which one answer came too late, and the next one did not."""
+    server.reply = lambda asked: "late" if asked["seed"] == 1 and time.sleep(0.8) is None else "Click it."
+    policy = EndpointPolicy(EndpointParams(url=server.url, model="m", **params), ledger / "spent.json")
+
+    async def main() -> None:
+        async with policy:
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(0.5) as limit:
+                    await policy.complete(Request(prompt(), (), SAMPLING, 64, 1, RequestClock(limit)))
+            await policy.complete(Request(prompt(), (), SAMPLING, 64, 2))
+
+    asyncio.run(main())
+    return policy
+
+
+def test_a_request_that_was_given_up_is_counted(server, tmp_path):
+    assert given_up(server, tmp_path).spent.requests == len(server.asked) == 2
+
+
+def test_a_request_that_was_given_up_is_in_flight_until_it_ends(server, tmp_path):
+    began = time.monotonic()
+    given_up(server, tmp_path, max_in_flight=1)
+    assert server.times[1] - began > 0.8
+
+
+def test_a_request_that_was_given_up_is_not_sent_again(server, tmp_path, caplog):
+    server.delay_s, server.trouble = 0.7, [503]
+    assert given_up(server, tmp_path).spent.requests == 1
+    assert [asked["seed"] for asked in server.asked] == [1, 2]
+    assert caplog.records == []
+
+
+def test_requests_in_flight_when_the_budget_is_spent_are_counted(server, tmp_path):
+    """They are paid for, though their episodes are cancelled."""
+    server.reply = lambda asked: "late" if asked["seed"] and time.sleep(0.5) is None else "Click it."
+    params = EndpointParams(url=server.url, model="m", usd_per_million_prompt=1000.0, max_usd=1.0)
+    policy = EndpointPolicy(params, tmp_path / "spent.json")
+
+    async def episode(seed: int) -> None:
+        for _ in range(2):
+            await policy.complete(Request(prompt(), (), SAMPLING, 64, seed))
+
+    async def main() -> None:
+        async with policy:
+            try:
+                async with asyncio.TaskGroup() as group:
+                    for seed in range(3):
+                        group.create_task(episode(seed))
+            except ExceptionGroup as errors:
+                raise errors.exceptions[0] from None
+
+    with pytest.raises(EndpointError, match=r"max_usd is 1\.00"):
+        asyncio.run(main())
+    assert len(server.asked) == 3
+    assert read_json(tmp_path / "spent.json")["usd"] == 3.0
 
 
 def test_the_length_of_a_prompt_is_estimated(tmp_path):

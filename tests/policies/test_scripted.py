@@ -14,10 +14,10 @@ import pytest
 from components.agent import EpisodeSettings, EpisodeSpec, Renderer, run_episode
 from components.agent.protocols import protocol
 from components.agent.protocols.webgym import sections
-from components.browser import BrowserPool, EnvError, HarnessError, Placed
+from components.browser import BrowserPool, EnvError, HarnessError, Placed, check_call
 from components.judge import rules_verdict
 from components.params import AgentParams, BrowserParams, ObservationParams, SamplingParams
-from components.policies.scripted import ScriptedTeacher, at_points, fused, under, without_points
+from components.policies.scripted import GIVE_UP, ScriptedTeacher, at_points, fused, under, without_points
 from components.records import Outcome, Task, Termination, ToolCall, Trajectory
 from components.worlds import NotSupportedError, TeacherTurn, World
 from components.worlds.encyclopaedia import Encyclopaedia
@@ -150,6 +150,11 @@ CALLS = [
 ]
 
 
+MIDDLE_CLICK = ToolCall(name="click_element", arguments={"element": "7", "button": "middle"})
+ADDED_TEXT = ToolCall(name="write_element", arguments={"element": "7", "text": "more", "clear": False})
+TWO_KEYS = ToolCall(name="press_keys", arguments={"keys": ["Tab", "Enter"]})
+
+
 @pytest.mark.parametrize("speaks", TEXT)
 @pytest.mark.parametrize("call", CALLS, ids=lambda call: call.name)
 def test_each_protocol_reads_what_it_writes(speaks, call):
@@ -164,9 +169,12 @@ def test_each_protocol_reads_what_it_writes(speaks, call):
 
 @pytest.mark.parametrize("speaks", TEXT)
 def test_a_call_that_a_protocol_cannot_express_is_refused(speaks):
-    for calls in ([ToolCall(name="drag")], CALLS[:2]):
+    for calls in ([ToolCall(name="drag")], [MIDDLE_CLICK], [ADDED_TEXT], [TWO_KEYS], CALLS[:2]):
         with pytest.raises(ValueError, match=speaks.removesuffix("_bare")):
             protocol(speaks).write("", calls)
+
+
+MIDDLE = {"x": 150, "y": 50}
 
 
 def test_a_point_names_its_innermost_element_and_an_element_its_middle():
@@ -178,6 +186,26 @@ def test_a_point_names_its_innermost_element_and_an_element_its_middle():
     assert [(c.name, c.arguments) for c in at_points(write, [row, button])] == [
         ("click", {"x": 150, "y": 50}), ("write", {"text": "x"}), ("press_keys", {"keys": ["Enter"]})
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "expected"),
+    [
+        ("click_element", {"button": "right"}, [("click", MIDDLE | {"button": "right"})]),
+        ("click_element", {"click_type": "double", "modifiers": "ctrl"},
+         [("click", MIDDLE | {"click_type": "double", "modifiers": "ctrl"})]),
+        ("write_element", {"text": "x", "clear": False}, [("click", MIDDLE), ("write", {"text": "x", "clear": False})]),
+        ("select_option", {"option": "Red"}, [("click", MIDDLE), ("write", {"text": "Red"})]),
+        ("hover_element", {}, [("hover", MIDDLE)]),
+        ("drag_element", {"to": "2"}, [("drag", {"x1": 150, "y1": 50, "x2": 400, "y2": 60})]),
+        ("press_element", {"keys": ["End"]}, [("click", MIDDLE), ("press_keys", {"keys": ["End"]})]),
+    ],
+)  # fmt: skip
+def test_a_call_on_an_element_keeps_its_meaning_on_points(name, arguments, expected):
+    seen = [Placed("1", "textbox", "", "", (100, 20, 200, 80)), Placed("2", "button", "ok", "", (300, 20, 500, 100))]
+    calls = at_points(ToolCall(name=name, arguments={"element": "1", **arguments}), seen)
+    assert [(call.name, call.arguments) for call in calls] == expected
+    assert [check_call(call.name, call.arguments).error for call in calls] == [None] * len(calls)
 
 
 @pytest.mark.parametrize(
@@ -194,6 +222,9 @@ def test_a_point_names_its_innermost_element_and_an_element_its_middle():
         ([ToolCall(name="wait", arguments={"seconds": 1})], "browseragent", "stop(N/A)"),
         ([ToolCall(name="goto_url", arguments={"url": "http://a.test/"})], "webagent_r1", 'message="N/A"'),
         ([ToolCall(name="press_keys", arguments={"keys": ["Tab"]})], "webagent_r1", 'message="N/A"'),
+        ([ToolCall(name="click", arguments={"x": 150, "y": 50, "button": "middle"})], "webagent_r1", 'message="N/A"'),
+        ([ToolCall(name="click", arguments={"x": 150, "y": 50}),
+          ToolCall(name="write", arguments={"text": "more", "clear": False})], "browseragent", "stop(N/A)"),
     ],
 )  # fmt: skip
 def test_a_step_that_a_protocol_cannot_say_ends_its_own_episode_only(calls, speaks, said):
@@ -213,6 +244,24 @@ def test_a_step_that_a_protocol_cannot_say_ends_its_own_episode_only(calls, spea
     completion = asyncio.run(ScriptedTeacher(Page(), OneStep, speaks).complete(None))
     assert said in completion.text
     assert protocol(speaks).parse(completion.text).error is None
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"), [("go_forward", {}), ("press_element", {"element": "1", "keys": ["a"]})]
+)
+def test_a_step_that_points_cannot_say_ends_its_own_episode_only(name, arguments):
+    class OneStep:
+        acts_on = "elements"
+
+        def next(self, elements):
+            return TeacherTurn("why", [ToolCall(name=name, arguments=arguments)])
+
+    class Page:
+        async def oracle_elements(self):
+            return [Placed("1", "button", "ok", "", (0, 0, 500, 100))]
+
+    completion = asyncio.run(ScriptedTeacher(Page(), OneStep).complete(None))
+    assert protocol("openwebrl").parse(completion.text).calls == [GIVE_UP]
 
 
 class _Points:

@@ -101,7 +101,11 @@ def test_the_work_of_all_responses_is_at_most_the_time_they_took(vlm):
 
 def test_a_response_ends_at_its_end_token_or_its_limit(vlm):
     encoder = Encoder(vlm)
-    for completion in generate_batch(vlm, encoder, rows(encoder, 6)):
+    unended, *_ = generate_batch(vlm, encoder, rows(encoder, 1))
+    encoder.end_id = unended.token_ids[5]  # the model has random weights and does not sample its own
+    completions = generate_batch(vlm, encoder, rows(encoder, 6))
+    assert {completion.finish_reason for completion in completions} == {"stop", "length"}
+    for completion in completions:
         assert (completion.finish_reason == "stop") == (completion.token_ids[-1] == encoder.end_id)
         assert len(completion.token_ids) == 12 or completion.finish_reason == "stop"
         assert encoder.end_id not in completion.token_ids[:-1]

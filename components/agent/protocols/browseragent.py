@@ -11,6 +11,7 @@ import re
 
 from components.agent.grammar import Parsed
 from components.agent.protocols.base import History, Message, Protocol, TurnContext, element_call
+from components.browser.keys import normalise_keys
 from components.params import AgentParams
 from components.records import ToolCall, Turn
 
@@ -151,9 +152,9 @@ def _command(call: ToolCall) -> str:
             return f"click({arguments['element']})"
         case "hover_element":
             return f"hover({arguments['element']})"
-        case "write_element":
+        case "write_element" if arguments.get("clear", True):
             return f"type({arguments['element']}, {arguments['text']}, {int(bool(arguments.get('submit')))})"
-        case "press_keys":
+        case "press_keys" if len(normalise_keys(arguments["keys"])) == 1:
             return f"press({'+'.join(arguments['keys'])})"
         case "scroll" if arguments["direction"] in ("up", "down"):
             return f"scroll({arguments['direction']})"

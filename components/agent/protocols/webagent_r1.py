@@ -90,7 +90,7 @@ def parse(text: str, thinking: bool) -> Parsed:
         if not answers:
             return Parsed(thought, [], "no <answer> after the reasoning")
         body = answers[-1]
-    lines = body.strip().strip("`").splitlines()
+    lines = re.split(r"\r\n|\r|\n", body.strip().strip("`"))  # strings may hold the other characters that end lines
     comments = [line.strip() for line in lines if line.strip().startswith("#")]
     thought = "\n".join([*([thought] if thought else []), *comments])
     code = "\n".join(line for line in lines if not line.strip().startswith("#"))
@@ -122,10 +122,10 @@ def _code(call: ToolCall) -> str:
     """The source code of a call, as `_translate` reads it."""
     arguments = {key: json.dumps(str(value), ensure_ascii=False) for key, value in call.arguments.items()}
     match call.name:
-        case "click_element" if {*arguments} <= {"element", "button"}:
+        case "click_element" if {*arguments} <= {"element", "button"} and call.arguments.get("button") != "middle":
             action = "Right Click" if call.arguments.get("button") == "right" else "Click"
             return f'do(action="{action}", element={arguments["element"]})'
-        case "write_element":
+        case "write_element" if call.arguments.get("clear", True):
             action = "Search" if call.arguments.get("submit") else "Type"
             return f'do(action="{action}", argument={arguments["text"]}, element={arguments["element"]})'
         case "select_option":
@@ -152,16 +152,17 @@ def _code(call: ToolCall) -> str:
 
 
 def _read(code: str) -> tuple[ast.Call, int]:
-    """The call at the start of the code and its length: the shortest prefix that Python parses as an expression."""
-    ends = list(re.finditer(r"\)", code[:MAX_CODE]))
-    for match in [*ends[:MAX_ENDS], *ends[MAX_ENDS:][-1:]]:
-        for source in (code[: match.end()], code[: match.end()].translate(_QUOTES)):
+    """The call at the start of the code and its length: the shortest prefix that Python parses as an expression. Curly
+    quotes are read as straight ones only if there is no such prefix, because a string may hold them."""
+    ends = [match.end() for match in re.finditer(r"\)", code[:MAX_CODE])]
+    for source in (code, code.translate(_QUOTES)):
+        for end in [*ends[:MAX_ENDS], *ends[MAX_ENDS:][-1:]]:
             try:
-                node = ast.parse(source, mode="eval").body
+                node = ast.parse(source[:end], mode="eval").body
             except (SyntaxError, ValueError, RecursionError, MemoryError):
                 continue
             if isinstance(node, ast.Call):
-                return node, match.end()
+                return node, end
     raise BadCallError("the call is not closed, or its strings are not quoted")
 
 

@@ -36,7 +36,7 @@ after an action, do not repeat it. When the task is complete, or cannot be compl
 Tools:
 """
 
-_SECTION = re.compile(rf"^[ \t]*[*#]*[ \t]*({'|'.join(SECTIONS)})[*]*:[*]*[ \t]*", re.MULTILINE | re.IGNORECASE)
+_SECTION = re.compile(rf"^[ \t]*(?:[*#]+[ \t]*)?({'|'.join(SECTIONS)})[*]*:[*]*[ \t]*", re.MULTILINE | re.IGNORECASE)
 
 
 def sections(response: str) -> dict[str, str]:
