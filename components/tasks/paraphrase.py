@@ -2,7 +2,7 @@
 
 What must stay is checked without a second model: quoted texts, numbers, addresses and names of the task, and every
 value of its evaluator that its words contain. The new wording has no number, quoted text or address of its own, and it
-still rules something out where the task does ("do not", "only").
+still rules something out where the task does ("do not", "only"; of English words only).
 
 Not covered: a wording that turns the meaning round with the same facts ("from A to B"), and names at the beginning of a
 sentence that the evaluator does not know.
@@ -33,12 +33,17 @@ Answer with one JSON object and nothing else:
 {"wordings": ["…"]}\
 """
 
-_QUOTED = re.compile(r"\"([^\"]+)\"|“([^”]+)”|„([^“”]+)[“”]")
+_QUOTED = re.compile(
+    r"\"([^\"]+)\"|“([^”]+)”|„([^“”]+)[“”]|«\s*([^»]*[^\s»])\s*»|(?<!\w)['‘]((?:[^'’]|(?<=\w)['’](?=\w))+)['’](?!\w)"
+)
 _ADDRESS = re.compile(
     r"https?://[^\s,;)]+|[\w.+-]+@\w[\w-]*(?:\.\w[\w-]*)+|\w[\w-]*(?:\.[A-Za-z][\w-]+)+(?:/[^\s,;)]*)?"
 )
 _NUMBER = re.compile(r"(?<!\w)\d+(?:[.,:/-]\d+)*(?!\w)")
-_NAME = re.compile(r"(?<=[\w,;:)] )[A-Z]\w*(?: [A-Z]\w*)*")
+_PART = r"A\w*(?:(?:[-'’][^\WA]\w*)*[-'’]A\w*)*"
+_NAME = re.compile(rf"(?:^|[.?!…][^\w\s]*\s)\W*\w+|(?P<name>(?<!\w){_PART}(?: {_PART})*)", re.MULTILINE)
+"""The first word of a sentence, or a name elsewhere, in a text whose capital letters are all "A": `re` has no class of
+them. "Dana's" has the name Dana, and "Stratford-upon-Avon" is one."""
 _LIMIT = re.compile(r"\b(?:not|no|never|nothing|none|only|without|except)\b|n't\b", re.IGNORECASE)
 _NO_FACT = frozenset({"type", "template", "steps", "reference_length"})
 """Keys of evaluators whose values say how a task is judged, not what it asks for."""
@@ -83,9 +88,12 @@ def facts_of(task: Task) -> list[str]:
     """What any wording of the task contains, in the order of its words; quoted texts are without their marks."""
     intent = task.intent
     facts = [*_quoted(intent), *(value for value in _values(task.evaluator) if _has(intent, value))]
-    unquoted = _QUOTED.sub(lambda match: " " * len(match[0]), intent)
-    for pattern in (_ADDRESS, _NUMBER, _NAME):
-        facts += [match[0].rstrip(".?!") for match in pattern.finditer(unquoted) if match[0] != "I"]
+    unquoted = _QUOTED.sub(lambda match: re.sub(r"[^.?!…]", " ", match[0]), intent)  # a quoted text may end a sentence
+    for pattern in (_ADDRESS, _NUMBER):
+        facts += [match[0].rstrip(".?!") for match in pattern.finditer(unquoted)]
+    shape = "".join("A" if character.isupper() else character for character in unquoted)
+    names = [unquoted[slice(*match.span("name"))] for match in _NAME.finditer(shape) if match["name"]]
+    facts += [name for name in names if name != "I"]
     ordered = sorted(dict.fromkeys(facts), key=lambda fact: (intent.find(fact), -len(fact)))
     return [fact for fact in ordered if not any(fact != other and _has(other, fact) for other in ordered)]
 

@@ -7,14 +7,13 @@ of the same kind: an agent that lists all candidates has not answered.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from components.worlds import hedges
 from components.worlds.answer import ARTICLE, DENIED, MAX_CHARACTERS, Answer
 from components.worlds.number_answer import Number, numbers_in
-from components.worlds.plain_text import has_any, has_item, has_phrase, is_apart, names_in, plain, replaced
+from components.worlds.plain_text import folded, has_any, has_item, has_phrase, is_apart, names_in, plain, replaced
 
 __all__ = ["MAX_CHARACTERS", "Answer", "Names", "Number", "Phrase", "Refusal", "numbers_in"]
 
@@ -64,6 +63,8 @@ class Names(Answer):
         return replace(self, **texts)._accepts(_with_plain_numbers(answer))
 
     def _accepts(self, answer: str) -> bool:
+        if len(answer) > MAX_CHARACTERS + sum(map(len, self.right)):
+            return False
         known = [*map(plain, [*self.right, *self.among])]
         text = self._plain_sentences(answer, known)
         right, given = {*map(plain, self.right)}, {*map(plain, self.given)} - {""}
@@ -86,7 +87,7 @@ class Names(Answer):
         is_choice = len(right) == 1 and _CHOICE.search(text) is not None
         is_list = is_choice or hedges.has_numbers_in_a_row(text) or _refuses(answer, self.right, self.given)
         is_list = is_list or self._is_one_of_many(answer, text)
-        return not missing and not is_list and len(answer) <= MAX_CHARACTERS + sum(map(len, self.right))
+        return not missing and not is_list
 
     def _plain_sentences(self, answer: str, known: Sequence[str]) -> str:
         """The answer as a plain text with a bar between two sentences, so that words of two do not join: "It is not.
@@ -152,12 +153,14 @@ class Phrase(Answer):
         return replace(self, forms=forms, wrong=wrong)._accepts(_with_plain_numbers(answer))
 
     def _accepts(self, answer: str) -> bool:
+        if len(answer) > MAX_CHARACTERS:
+            return False
         text = plain(answer)
         if hedges.offers_count(answer, numbers_in(" ".join(self.forms))):
             return False
         if _refuses(answer, self.forms) or any(has_phrase(text, plain(wrong)) for wrong in self.wrong):
             return False
-        return len(answer) <= MAX_CHARACTERS and any(has_phrase(text, plain(form)) for form in self.forms)
+        return any(has_phrase(text, plain(form)) for form in self.forms)
 
     @property
     def example(self) -> str:
@@ -195,6 +198,8 @@ class Refusal(Answer):
 
     def accepts(self, answer: str) -> bool:
         """Whether the answer refuses, for this reason and no other, and is no list of refusals."""
+        if len(answer) > MAX_CHARACTERS:
+            return False
         text = answer.casefold().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
         reasons = text
         for word in sorted(self.denied, key=len, reverse=True):
@@ -205,7 +210,7 @@ class Refusal(Answer):
         refusals = len(hedges.REFUSAL.findall(text))
         if not refusals and (not has_any(words, self.clear) or hedges.claims_deed(text)):
             return False
-        if len(answer) > MAX_CHARACTERS or refusals > MAX_REFUSALS or hedges.is_offered_after_another(text):
+        if refusals > MAX_REFUSALS or hedges.is_offered_after_another(text):
             return False
         is_value = has_item(
             re.split(r"[.;\n]\s*(?:(?:otherwise|else|or)\b)?", text), map(plain, self.values), self.reason
@@ -231,8 +236,7 @@ class Refusal(Answer):
 
 def _folded(text: str) -> str:
     """A text in lower case, without accents and with single spaces."""
-    text = unicodedata.normalize("NFKD", text).casefold()
-    return re.sub(r"\s+", " ", "".join(character for character in text if not unicodedata.combining(character)))
+    return re.sub(r"\s+", " ", folded(text))
 
 
 def _with_plain_numbers(text: str) -> str:

@@ -65,6 +65,8 @@ _WHOLE_REASON = re.compile(
 """A clause that is a reason and nothing else: "it is sold out"."""
 _COUNT = re.compile(rf"(?:(?:or|otherwise|else|if not) )?(?:\d{{1,3}}|{_NUMBER_WORDS})")
 """A clause that is a small whole number and nothing else."""
+_ITEM_END = r"[^\w\u0700-\u1fff\u3099\u309a]+$"
+"""What follows an item; in the scripts of these ranges a word may end with a mark, such as a vowel of Hindi."""
 _ROW_NUMBER = re.compile(r"^\W*(\d{1,2})[.)]\s", re.MULTILINE)
 _NUMBERS_IN_A_ROW = re.compile(r"(?<!\S)\d{1,3}(?: (?:or |and )?\d{1,3})+(?!\S)")
 
@@ -101,7 +103,7 @@ def items(answer: str) -> list[str]:
     parts of "3/16" and of "1,250". An item may be empty."""
     text = re.sub(r"^\W*1[.)]\s", "", _without_row_numbers(answer.casefold()))
     parts = re.split(r"(?<!\d)[,/]|[,/](?!\d)|[;\n]|[.:](?!\S)|\band\b|\bor\b", text)
-    return [re.sub(r"^\W*(?:(?:otherwise|else|it is|.*\bby)\b\W*)?|\W+$", "", part) for part in parts]
+    return [re.sub(rf"^\W*(?:(?:otherwise|else|it is|.*\bby)\b\W*)?|{_ITEM_END}", "", part) for part in parts]
 
 
 def _without_row_numbers(text: str) -> str:

@@ -48,7 +48,7 @@ _LONE = re.compile(
 )
 """A number word in an answer without digits: "three open tickets". "One" is often a pronoun, so it must begin the
 answer or follow a verb."""
-_MINUS = re.compile(r"\b(?:minus|negative)\s+([$€£¥]?)(?=\d)", re.IGNORECASE)
+_MINUS = re.compile(r"(?:\b(?:minus|negative)\s+|(?<!\w)[-\N{MINUS SIGN}])([$€£¥]?)(?=\d)", re.IGNORECASE)
 _SHARE = re.compile(r"(?<![\w.])(?P<share>\d+(?:[.,](?P<decimals>\d+))?)\s?(?:%|percent\b|per cent\b)", re.IGNORECASE)
 _WHOLE = re.compile(
     r"\bof (?:(?:the|all|a|total|of) )*(?P<of>\d+)(?![\d.,]*\d|\s?%|\s?percent)"
@@ -56,7 +56,8 @@ _WHOLE = re.compile(
     re.IGNORECASE,
 )
 """The number of which a part is named: "3 of 7", "7 votes in total"."""
-_LARGEST_WHOLE = 1000
+_WHOLES = 1000
+"""So many wholes are tried for a share without one: "3 votes (42.9%)"."""
 _MONEY = re.compile(
     r"[$€£¥]\s?(?P<after>\d[\d,]*(?:\.\d+)?)"
     r"|(?<![\w.,$€£¥])(?P<before>\d[\d,]*(?:\.\d+)?)\s?(?:[$€£¥]|(?:dollars?|usd|euros?|eur|pounds?|gbp)\b)",
@@ -151,17 +152,17 @@ class Number(Answer):
     def _without_whole(self, text: str) -> str:
         """A text without the whole and the share, if they fit the value; otherwise the text."""
         value = _decimal(self.value)
-        least = int(value + max(map(_decimal, self.near), default=Decimal(0)))
+        least = max(int(value + max(map(_decimal, self.near), default=Decimal(0))), 1)
         wholes = {int(match["of"] or match["all"]) for match in _WHOLE.finditer(text)}
-        possible = wholes or range(max(least, 1), _LARGEST_WHOLE)
+        possible = wholes or range(least, least + _WHOLES)
+        if len(wholes) > 1 or min(possible) < least:
+            return text
         are_shares = all(
             any(abs(100 * value / whole - _decimal_of(match["share"])) <= Decimal(10) ** -len(match["decimals"] or "")
                 for whole in possible)
             for match in _SHARE.finditer(text)
         )  # fmt: skip
-        if len(wholes) > 1 or min(possible) < max(least, 1) or not are_shares:
-            return text
-        return _SHARE.sub(" ", _WHOLE.sub(" ", text))
+        return _SHARE.sub(" ", _WHOLE.sub(" ", text)) if are_shares else text
 
 
 def numbers_in(text: str) -> list[str]:

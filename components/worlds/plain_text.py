@@ -6,12 +6,33 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 
+_PAST_ACCENTS = "\u0700"
+"""Before it are Latin, Greek, Cyrillic, Hebrew and Arabic letters. A mark on them is an accent or may be left out. On
+letters from here on it makes another letter: バ is not ハ, and मो is not मी."""
+
+
+def folded(text: str) -> str:
+    """A text without case and accents. Another mark is written as its number, so that it is part of a word."""
+    if text.isascii():
+        return text.casefold()
+    letters, base = [], ""
+    for character in unicodedata.normalize("NFKD", text).casefold():
+        is_mark = _is_mark(character)
+        base = base if is_mark else character
+        if not is_mark or (base >= _PAST_ACCENTS and base.isalpha()):
+            letters.append(character)
+    composed = unicodedata.normalize("NFC", "".join(letters))
+    return "".join(f"_{ord(character):x}" if _is_mark(character) else character for character in composed)
+
+
+def _is_mark(character: str) -> bool:
+    return unicodedata.category(character).startswith("M")
+
 
 def plain(text: str) -> str:
     """A text without case, accents, punctuation at the ends of words and repeated white space. "+" and "#" after a
     word stay: "C" is not "C++". "7 × 50" is "7 x 50"."""
-    text = unicodedata.normalize("NFKD", text).casefold().replace("\N{MULTIPLICATION SIGN}", "x")
-    text = "".join(character for character in text if not unicodedata.combining(character))
+    text = folded(text).replace("\N{MULTIPLICATION SIGN}", "x")
     return " ".join(re.findall(r"(?:[\w][\w.'@/:&+-]*[\w]|\w)[+#]*", text))
 
 

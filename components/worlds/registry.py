@@ -222,12 +222,22 @@ def _teacher_problems(world: World, recipe: Params) -> list[str]:
     itself."""
     if recipe.teacher.policy != "scripted" or type(world).teacher is not World.teacher or not world.origins:
         return []
-    if not world.planned_tasks(0, 0)["train"]:
+    if not _may_train(world):
         return []
     return [
         ": teacher.policy = scripted, and this world has no scripted teacher: set teacher.policy to endpoint and let a "
         f"model teach, or write {type(world).__name__}.teacher (docs/how-to/add-a-world.md)"
     ]
+
+
+def _may_train(world: World) -> bool:
+    """Whether a world makes training tasks, or its section does not say so in the way that `planned_tasks` knows."""
+    if type(world).tasks is World.tasks:
+        return False
+    keys = world.params.model_dump()
+    numbers = [value for key, value in keys.items() if key == "train" or key.startswith("train_per_")]
+    is_planned = type(world).planned_tasks is not World.planned_tasks or not all(numbers)
+    return world.planned_tasks(0, 0)["train"] > 0 or not is_planned
 
 
 def _not_replayable(world: World) -> str:

@@ -34,6 +34,11 @@ def test_the_tasks_of_a_section_are_read_back_from_the_file(tmp_path: Path, caps
         (["miniwob", "tasks.csv"], "tasks.csv: the file is in JSONL; give it a name that ends in .jsonl"),
         (["miniwob", "tasks.jsonl", "--keys", "{train_per_site: 3}"], "train_per_site = 3: unknown field"),
         (["miniwob", "tasks.jsonl", "--keys", "{train: [click-button"], "not YAML"),
+        (["encyclopaedia", "tasks.jsonl", "--keys", "{kinds: [capitl], train: 9}"], "no questions of kind 'capitl'"),
+        (
+            ["encyclopaedia", "tasks.jsonl", "--keys", "{kinds: [symbol], train: 999}"],
+            "lower worlds.encyclopaedia.train",
+        ),
         (["no_such_world", "tasks.jsonl"], "no_such_world"),
     ],
 )

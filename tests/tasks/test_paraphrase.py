@@ -50,6 +50,22 @@ def test_facts_are_quotes_names_numbers_addresses_and_known_values(cleat: Task) 
     assert facts_of(lower) == ["brass cleat"], "no pattern finds it, the evaluator does"
 
 
+@pytest.mark.parametrize(
+    ("intent", "facts"),
+    [
+        ("Find a hotel in Österreich, and Éric's in Łódź", ["Österreich", "Éric", "Łódź"]),
+        ("Найди отель в Москве", ["Москве"]),
+        ("Look up a city (Berlin) — Rome, too. Then stop", ["Berlin", "Rome"]),
+        ("Compare Stratford-upon-Avon and O'Fallon", ["Stratford-upon-Avon", "O'Fallon"]),
+        ("Send 'it's here' to the owners' list", ["it's here"]),
+        ("Envoie « rapport final » à «b» et ‘c’", ["rapport final", "b", "c"]),
+        ('Write "All is well." Change nothing', ["All is well."]),
+    ],
+)
+def test_names_and_quotes_of_many_languages_are_facts(task: Callable[..., Task], intent: str, facts: list[str]) -> None:
+    assert facts_of(task("any", intent=intent, evaluator={})) == facts
+
+
 def test_a_wording_with_all_facts_is_taken_and_has_its_cost(cleat: Task) -> None:
     model = ScriptedModel([GOOD])
     assert asyncio.run(other_wordings(cleat, 1, model, 3)) == ([GOOD], 0.01)

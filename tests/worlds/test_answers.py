@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from components.worlds.answers import Names, Number, Phrase, Refusal
@@ -62,6 +64,9 @@ def test_a_number_may_have_a_unit_and_be_rounded(value: str, answer: str, is_rig
         ("3", "minus 3", False),
         ("3", "It is minus $3.", False),
         ("-3", "minus 3", True),
+        ("3", "\u22123", False),
+        ("-3", "\u2212$3", True),
+        ("3", "-$3", False),
         ("2", "The three tickets: 2 are open", True),
     ],
 )
@@ -356,6 +361,19 @@ def test_a_share_may_have_a_comma_as_pages_in_german_write_it() -> None:
 def test_names_and_texts_may_have_commas_in_numbers(right: Names | Phrase, answer: str) -> None:
     assert right.accepts(answer)
     assert right.accepts(right.example)
+
+
+def test_a_part_of_more_than_a_thousand_may_have_its_share() -> None:
+    assert Number(600, near=[500], is_part=True).accepts("600 (50% of 1200)")
+    assert Number(600, near=[500], is_part=True).accepts("600, which is 42.9%")
+    assert not Number(600, is_part=True).accepts("600 (50% of 0)")
+
+
+@pytest.mark.parametrize("right", [Names(["a"], ["a", "b"]), Phrase(["a"]), Refusal(["a"], {}), Number(1)])
+def test_a_very_long_answer_is_refused_at_once(right: Names | Phrase | Refusal | Number) -> None:
+    begun = time.perf_counter()
+    assert not right.accepts("impossible" + "\n" * 8000)
+    assert time.perf_counter() - begun < 1
 
 
 def test_wrong_texts_may_have_commas_in_numbers() -> None:

@@ -6,10 +6,11 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from pydantic import Field
 
 from components import plugins
 from components.browser.site import sites_of
-from components.params import Params, RecipeError, load, parse
+from components.params import Params, RecipeError, Section, load, parse
 from components.tasks import at_sites, load_files
 from components.worlds import NotSupportedError, State, World, WorldError, Worlds, world_class, worlds_of
 from components.worlds.encyclopaedia import Encyclopaedia
@@ -100,6 +101,30 @@ def test_questions_are_refused_beside_another_zim():
 def test_the_scripted_teacher_is_not_sent_to_the_web():
     with pytest.raises(RecipeError, match=r"worlds\.live: .*set teacher\.policy to endpoint"):
         check(with_worlds({"live": {}}))
+
+
+class PagesParams(Section):
+    families: list[str] = Field(default_factory=lambda: ["read"])
+    train_per_family: int = 0
+
+
+class Pages(World):
+    """A world without a teacher, whose section has no key `train`."""
+
+    name = "pages"
+    Params = PagesParams
+    origins = ("http://pages",)
+    independent_episodes = True
+
+    async def tasks(self, seed, viewport):
+        return [{"split": "train"} for _ in self.params.families for _ in range(self.params.train_per_family)]
+
+
+def test_the_scripted_teacher_is_not_sent_to_a_world_without_one():
+    recipe = with_worlds({f"{__name__}:Pages": {"train_per_family": 2}})
+    with pytest.raises(RecipeError, match=r"this world has no scripted teacher: set teacher\.policy to endpoint"):
+        check(recipe)
+    check(with_worlds({f"{__name__}:Pages": {}}))
 
 
 def test_each_world_of_a_run_serves_its_own_pages(monkeypatch, tmp_path):

@@ -44,8 +44,8 @@ def main_page(count: int) -> str:
     return _page(TITLE, f"<h1>{TITLE}</h1><p>{count:,} articles on countries, cities, languages and elements.</p>")
 
 
-def start_page(book: str) -> str:
-    """The page on which an episode begins, for any book: a search field."""
+def start_page(book: str | None) -> str:
+    """The page on which an episode begins: a field that searches a book, or with None all that the server has."""
     return _page(TITLE, f"<h1>{TITLE}</h1>", book)
 
 
@@ -58,9 +58,10 @@ def about() -> str:
     return _page("About", f"<h1>About</h1><p>The facts are taken from these packages.</p><ul>{rows}</ul>")
 
 
-def _page(title: str, body: str, book: str = BOOK) -> str:
+def _page(title: str, body: str, book: str | None = BOOK) -> str:
+    content = f'<input type="hidden" name="content" value="{html.escape(book)}">' if book is not None else ""
     form = (
-        f'<form action="/search" role="search"><input type="hidden" name="content" value="{html.escape(book)}">'
+        f'<form action="/search" role="search">{content}'
         f'<input type="hidden" name="pageLength" value="{RESULTS}">'
         '<input type="text" name="pattern" aria-label="Search"></form>'
     )

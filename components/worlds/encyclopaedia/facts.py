@@ -19,6 +19,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from components.worlds import WorldError
+
 CITY_POPULATION = 200_000
 """Population from which a city has an article. Capitals of any size have one."""
 _LETTERS = str.maketrans("ıİøØłŁđĐəƏʼ’‘ʻðÐþÞæÆœŒß", "iIoOlLdDeE''''dDtTaAoOs")
@@ -93,12 +95,12 @@ def entities() -> dict[str, Entity]:
     """All entities by title, in a fixed order.
 
     Raises:
-        RuntimeError: a package is missing.
+        WorldError: a package is missing.
     """
     try:
         return {entity.title: entity for entity in sorted(_all(), key=lambda entity: (entity.kind, entity.title))}
     except ImportError as error:
-        raise RuntimeError(f"{error}; type `pip install -e '.[encyclopaedia]'`") from error
+        raise WorldError(f"{error}; type `pip install -e '.[encyclopaedia]'`") from error
 
 
 def _all() -> Iterable[Entity]:

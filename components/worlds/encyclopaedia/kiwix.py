@@ -1,7 +1,8 @@
 """Runs `kiwix-serve` on loopback: a separate process that serves one ZIM file and ends when this process ends.
 
-The server has the pages at `/<book>/<path>`, where the book has the name of its file, the full-text search at
-`/search?pattern=…`, and the caller's page `index` at `/`. This was checked with kiwix-tools 3.3.0 of Debian 12.
+The server has the pages at `/<book>/<path>`, the full-text search at `/search?pattern=…`, and the caller's page `index`
+at `/`. The book is the name of the file as Kiwix changes it: `wikipedia_enplus` for `Wikipédia EN+.zim`. This was
+checked with kiwix-tools 3.3.0 of Debian 12.
 """
 
 from __future__ import annotations

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from components.records import Split
+from components.worlds import WorldError
 from components.worlds.encyclopaedia.facts import Entity, entities
 
 SOURCE = "encyclopaedia"
@@ -80,11 +81,11 @@ def questions(kinds: Sequence[str], count: int, split: Split, seed: int) -> list
     """`count` task rows, drawn evenly from the kinds. The splits `eval` and `heldout` use the same clusters.
 
     Raises:
-        ValueError: a kind does not exist, or the facts give fewer questions.
+        WorldError: a kind does not exist, or the facts give fewer questions.
     """
     unknown = [name for name in kinds if name not in KINDS]
     if unknown:
-        raise ValueError(f"the encyclopaedia has no questions of kind {unknown[0]!r}; kinds are {', '.join(KINDS)}")
+        raise WorldError(f"the encyclopaedia has no questions of kind {unknown[0]!r}; kinds are {', '.join(KINDS)}")
     allowed = _clusters(seed, evaluation=split != "train")
     rng = random.Random(f"{seed}:{split}")
     pools: dict[str, list[dict[str, Any]]] = defaultdict(list)
@@ -99,7 +100,7 @@ def questions(kinds: Sequence[str], count: int, split: Split, seed: int) -> list
     while len(rows) < count:
         left = [name for name in kinds if pools[name]]
         if not left:
-            raise ValueError(
+            raise WorldError(
                 f"the facts hold {len(rows)} {split} questions of these kinds, {count} are asked for: lower "
                 f"worlds.encyclopaedia.{split}, or name more kinds"
             )

@@ -31,5 +31,5 @@ class EncyclopaediaSite(LoopbackSite[KiwixServer]):
         Raises:
             KiwixError: Kiwix is not installed, or the file cannot be served.
         """
-        path, book = (self._path, self._path.stem) if self._path is not None else (ensure(), BOOK)
+        path, book = (self._path, None) if self._path is not None else (ensure(), BOOK)
         return KiwixServer(path, start_page(book), bar=self._path is not None)

@@ -83,7 +83,7 @@ class MiniWoBTeacher:
         noise: probability that this episode has a mistake in it.
 
     Raises:
-        ValueError: the task's family has no plan.
+        ValueError: the task's family has no plan, or the task is not worded as the family's pages are.
     """
 
     acts_on: ClassVar[Literal["points"]] = "points"

@@ -108,8 +108,12 @@ class MiniWoB(World):
         return MiniWoBSite()
 
     def can_teach(self, task: Task) -> bool:
-        """Whether the task's family has a plan."""
-        return task.website.removeprefix(f"{self.name}/") in PLANS
+        """Whether the task's family has a plan, and the plan knows the task's wording."""
+        try:
+            self.teacher(task)
+        except ValueError:
+            return False
+        return True
 
     def teacher(self, task: Task, attempt: int = 0, seed: int = 0, noise: float = 0.0) -> MiniWoBTeacher:
         """A teacher that follows the family's plan step by step."""

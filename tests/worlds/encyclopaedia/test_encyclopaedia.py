@@ -10,6 +10,7 @@ import pytest
 from libzim.reader import Archive
 
 from components.records import Task
+from components.worlds import WorldError
 from components.worlds.encyclopaedia import zim
 from components.worlds.encyclopaedia.articles import path_of
 from components.worlds.encyclopaedia.facts import SOURCES, entities, plain_letters
@@ -132,7 +133,7 @@ def test_a_question_of_two_hops_has_its_path_and_its_answer():
 
 def ask(kinds: list[str], split: str, seed: int = 0) -> list[Task]:
     """As many questions of the kinds as there are."""
-    with pytest.raises(ValueError, match="the facts hold") as most:
+    with pytest.raises(WorldError, match="the facts hold") as most:
         questions(kinds, 10**6, split, seed)
     return [Task.model_validate(row) for row in questions(kinds, int(str(most.value).split()[3]), split, seed)]
 
@@ -177,7 +178,7 @@ def test_the_same_seed_gives_the_same_questions_and_another_others():
 def test_kinds_are_sampled_evenly_and_unknown_ones_are_named():
     of = [row["website"] for row in questions(["capital", "symbol"], 20, "train", 0)]
     assert of.count("encyclopaedia/capital") == 10
-    with pytest.raises(ValueError, match="no questions of kind 'capitol'"):
+    with pytest.raises(WorldError, match="no questions of kind 'capitol'"):
         questions(["capitol"], 1, "train", 0)
-    with pytest.raises(ValueError, match=r"worlds\.encyclopaedia\.train"):
+    with pytest.raises(WorldError, match=r"worlds\.encyclopaedia\.train"):
         questions(["discovered-symbol"], 500, "train", 0)

@@ -124,19 +124,22 @@ def test_an_agent_searches_opens_an_article_and_follows_a_link(monkeypatch, tmp_
 
 
 def test_another_zim_is_served_with_the_search_field_of_kiwix(tmp_path):
-    path = tmp_path / "other.zim"
+    path = tmp_path / "Othér EN+.zim"
     zim.build(
         {"index": ("Other", "<html><head><title>Other</title></head><body><p>about otters</p></body></html>")}, path
     )
 
-    async def look() -> tuple[str, str]:
+    async def look() -> tuple[str, str, str]:
         params = BrowserParams(viewport=(800, 600), concurrency=1)
         async with BrowserPool(params, site=EncyclopaediaSite(path), text="axtree") as pool, pool.session() as session:
             start = (await session.start(TASK)).text or ""
-            goto = ToolCall(name="goto_url", arguments={"url": "http://encyclopaedia/other/index"})
-            return start, (await session.step([goto])).observation.text or ""
+            search = ToolCall(name="write_element", arguments={"element": "2", "text": "otters", "submit": True})
+            results = (await session.step([search])).observation.text or ""
+            goto = ToolCall(name="goto_url", arguments={"url": "http://encyclopaedia/other_enplus/index"})
+            return start, results, (await session.step([goto])).observation.text or ""
 
-    start, page = asyncio.run(look())
-    assert 'textbox "Search"' in start
+    start, results, page = asyncio.run(look())
+    assert '[2] textbox "Search"' in start
+    assert 'link "Other"' in results
     assert "otters" in page
     assert "textbox" in page or "searchbox" in page

@@ -9,6 +9,7 @@ from components.agent.protocols import protocol
 from components.browser import BrowserPool, parse_elements
 from components.params import BrowserParams
 from components.records import Task
+from components.worlds.miniwob import MiniWoB
 from components.worlds.miniwob.site import MiniWoBSite
 from components.worlds.miniwob.teacher import PLANS, MiniWoBTeacher
 
@@ -93,3 +94,13 @@ def test_a_family_without_a_plan_is_refused_by_name():
     )
     with pytest.raises(ValueError, match="no plan for terminal"):
         MiniWoBTeacher(task)
+    assert not MiniWoB(MiniWoB.Params()).can_teach(task)
+
+
+@pytest.mark.parametrize(
+    ("intent", "can"), [("Select nothing and click Submit.", True), ("Tick no box, submit", False)]
+)
+def test_a_task_in_words_that_the_plan_does_not_know_cannot_be_taught(intent, can):
+    website = "miniwob/click-checkboxes"
+    task = Task(task_id="t", intent=intent, start_url=f"http://{website}.html", website=website, source="miniwob")
+    assert MiniWoB(MiniWoB.Params()).can_teach(task) is can
