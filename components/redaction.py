@@ -15,14 +15,15 @@ from typing import Any
 from urllib.parse import quote, quote_plus
 
 _PASSWORDS = (
-    re.compile(r"(?P<before>[a-zA-Z][a-zA-Z0-9+.-]*://[^/\s:@'\"]*:)[^/\s@'\"]+(?=@)"),
+    re.compile(r"(?P<before>[a-zA-Z0-9+.-]://[^/\s:'\"]*:)[^/\s@'\"]+(?=@)"),
     re.compile(
-        r"(?P<before>\b(?:postgres(?:ql)?|postgress|mysql|mariadb|mssql|oracle)(?:\+\w+)?://[^/\s:@'\"]+:)"
-        r"(?!\d{1,5}[/\s'\"?])[^@\n]+(?=@)"
+        r"(?P<before>\b(?:postgres(?:ql)?|postgress|mysql|mariadb|mssql|oracle)(?:\+\w+)?://[^/\s:'\"]+:)"
+        r"(?!\d{1,5}[/\s'\"?])[^@\n]{1,2000}+(?=@)"
     ),
 )
 """In addresses of databases a password may have slashes, quotation marks and spaces, as SQLAlchemy reads them. Digits
-before these are a port."""
+before these are a port. A user may have an `@`. A text takes linear time: repetitions are bounded, or end where another
+match may begin."""
 MARK = "***"
 SHORTEST_SECRET = 6
 """Characters. A shorter value would be replaced in words that have nothing to do with it."""

@@ -205,7 +205,7 @@ def iter_named_table(path: Path | str, kind: type[R]) -> Iterator[R]:
     """
     try:
         yield from iter_table(path, kind)
-    except (pa.ArrowException, OSError, ValueError) as error:
+    except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
         records = "trajectories" if kind is Trajectory else f"{kind.__name__.lower()}s"
         reason = str(error).split("\n")[0]
         raise UnreadableTable(f"{path} is no table of {records} that can be read ({reason})") from error
@@ -221,7 +221,7 @@ def iter_rows(path: Path | str, kind: type[R]) -> Iterator[R | Exception]:
         for group in range(file.num_row_groups):
             try:
                 rows = file.read_row_group(group).to_pylist()
-            except (pa.ArrowException, OSError) as error:
+            except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
                 yield from [error] * file.metadata.row_group(group).num_rows
                 continue
             for row in rows:
@@ -285,7 +285,7 @@ def digest(*parts: Path | str | BaseModel | int | float, leave_out: Collection[s
     """A key for a stage's inputs, 16 hexadecimal digits. Paths count by content, all other parts by value.
 
     Args:
-        leave_out: names of files in directories that do not count.
+        leave_out: names of files and folders in directories that do not count.
 
     Raises:
         FileNotFoundError: a path does not exist.
@@ -295,11 +295,7 @@ def digest(*parts: Path | str | BaseModel | int | float, leave_out: Collection[s
         if isinstance(part, Path):
             if not part.exists():
                 raise FileNotFoundError(f"{part}: no such input; `dvc repro` makes it")
-            files = (
-                [part]
-                if part.is_file()
-                else sorted(p for p in part.rglob("*") if p.is_file() and p.name not in leave_out)
-            )
+            files = [part] if part.is_file() else files_in(part, leave_out)
             for file in files:
                 hasher.update(str(file.relative_to(part) if file != part else file.name).encode())
                 with file.open("rb") as handle:
@@ -308,6 +304,12 @@ def digest(*parts: Path | str | BaseModel | int | float, leave_out: Collection[s
             hasher.update(part.model_dump_json().encode() if isinstance(part, BaseModel) else repr(part).encode())
         hasher.update(b"\x00")
     return hasher.hexdigest()[:16]
+
+
+def files_in(folder: Path, leave_out: Collection[str]) -> list[Path]:
+    """All files below a folder, sorted, without files and folders of the names `leave_out`."""
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return sorted(path for path in files if not {*path.relative_to(folder).parts}.intersection(leave_out))
 
 
 def state_dir(stage: str, key: str) -> Path:
@@ -348,7 +350,9 @@ def _to_row(value: Any) -> Any:
 
 def _from_row(value: object) -> object:
     if isinstance(value, dict):
-        return {k: json.loads(v) if k in _JSON_FIELDS and v is not None else _from_row(v) for k, v in value.items()}
+        return {
+            k: json.loads(v) if k in _JSON_FIELDS and isinstance(v, str) else _from_row(v) for k, v in value.items()
+        }
     if isinstance(value, list):
         return [_from_row(item) for item in value]
     return value

@@ -8,6 +8,7 @@ import tempfile
 import threading
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -16,7 +17,16 @@ from hypothesis import strategies as st
 from components import store
 from components.journal import Journal
 from components.records import Outcome, Record, Task, Trajectory, Verdict
-from components.store import digest, iter_table, publish, read_table, write_json, write_table
+from components.store import (
+    UnreadableTable,
+    digest,
+    iter_named_table,
+    iter_table,
+    publish,
+    read_table,
+    write_json,
+    write_table,
+)
 from tests.record_strategies import RECORDS
 from tests.samples import a_task, a_trajectory, a_turn, a_verdict, png
 
@@ -54,10 +64,19 @@ def test_a_log_probability_of_minus_infinity_survives_journal_and_table(tmp_path
         assert journal.records == [trajectory] == read_table(tmp_path / "t.parquet", Trajectory)
 
 
-def test_a_table_is_read_one_row_group_at_a_time(tmp_path: Path) -> None:
-    tasks = [a_task(number) for number in range(7)]
+def test_a_table_is_read_one_row_group_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tasks, read, groups = [a_task(number) for number in range(7)], pq.ParquetFile.read_row_group, []
+
+    def noted_read(file: pq.ParquetFile, group: int) -> pa.Table:
+        groups.append(group)
+        return read(file, group)
+
+    monkeypatch.setattr(pq.ParquetFile, "read_row_group", noted_read)
     write_table(tmp_path / "t.parquet", Task, tasks, rows_per_group=3)
-    assert list(iter_table(tmp_path / "t.parquet", Task)) == tasks
+    table = iter_table(tmp_path / "t.parquet", Task)
+    first = next(table)
+    assert groups == [0]
+    assert [first, *table] == tasks
 
 
 def test_a_row_group_ends_before_it_is_too_large_to_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,6 +136,33 @@ def test_publishing_a_directory_replaces_all_of_the_old_one(tmp_path: Path) -> N
         publish(partial, tmp_path / "models" / "sft")
     assert [p.name for p in (tmp_path / "models").iterdir()] == ["sft"]
     assert [p.name for p in (tmp_path / "models" / "sft" / "deep").iterdir()] == ["new.bin"]
+
+
+def test_a_file_or_folder_is_on_the_disk_before_it_has_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[tuple[str, Path]] = []
+    fsync, replace = os.fsync, os.replace
+
+    def noted_fsync(handle: int) -> None:
+        fsync(handle)
+        calls.append(("fsync", Path(f"/proc/self/fd/{handle}").readlink()))
+
+    def noted_replace(old: Path, new: Path) -> None:
+        replace(old, new)
+        calls.append(("replace", new))
+
+    monkeypatch.setattr(os, "fsync", noted_fsync)
+    monkeypatch.setattr(os, "replace", noted_replace)
+    folder, file = tmp_path / "model.part", tmp_path / "note.part"
+    (folder / "deep").mkdir(parents=True)
+    for path in (folder / "deep" / "weights", file):
+        path.write_text("new")
+    publish(folder, tmp_path / "model")
+    assert sorted(calls[:3]) == [("fsync", path) for path in (folder, folder / "deep", folder / "deep" / "weights")]
+    assert calls[3:] == [("replace", tmp_path / "model"), ("fsync", tmp_path)]
+    publish(file, tmp_path / "note")
+    assert calls[5:] == [("fsync", file), ("replace", tmp_path / "note"), ("fsync", tmp_path)]
 
 
 def test_what_a_killed_process_of_the_same_id_left_is_no_obstacle(tmp_path: Path) -> None:
@@ -186,3 +232,21 @@ def test_a_table_of_verdicts_without_causes_is_read(tmp_path: Path) -> None:
     write_table(tmp_path / "new.parquet", Verdict, [verdict])
     pq.write_table(pq.read_table(tmp_path / "new.parquet").drop_columns("error_cause"), tmp_path / "old.parquet")
     assert read_table(tmp_path / "old.parquet", Verdict) == [verdict]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "kind"),
+    [
+        ("messages", [{"tool_calls": [{"arguments": {"x": 1}}]}], None),
+        ("process", 7, None),
+        ("timings", [0.5], None),
+        ("evaluator", "no JSON", None),
+        ("created", 10**15, pa.timestamp("s")),
+    ],
+)
+def test_a_table_of_others_is_refused_whatever_its_columns_have(
+    tmp_path: Path, name: str, value: object, kind: pa.DataType | None
+) -> None:
+    pq.write_table(pa.table({name: pa.array([value], kind)}), tmp_path / "others.parquet")
+    with pytest.raises(UnreadableTable, match="is no table of trajectories that can be read"):
+        next(iter_named_table(tmp_path / "others.parquet", Trajectory))

@@ -133,6 +133,8 @@ def success(
 
 
 def _summary(episodes: list[Episode], max_aborted: float) -> SuccessSummary:
+    if not episodes:
+        raise EvaluationError("there is no episode to evaluate: give tasks to evaluate on, and run the rollouts first")
     judged = [episode for episode in episodes if episode.success is not None]
     if not judged:
         raise EvaluationError(f"none of {len(episodes)} episodes has a verdict; run the rollouts and the judge first")

@@ -43,10 +43,21 @@ def training_sample(trajectory: Trajectory, verdict: Verdict, params: Params, en
 
 
 def hold_out(tasks: Sequence[Task], params: DistillParams, seed: int) -> set[str]:
-    """Ids of the tasks whose trajectories measure agreement: a seeded share of the tasks, never of trajectories."""
+    """Ids of the tasks whose trajectories measure agreement: a seeded share of the tasks, never of trajectories, and at
+    least one.
+
+    Raises:
+        ValueError: there are fewer than two tasks.
+    """
     ids = sorted({task.task_id for task in tasks})
+    if len(ids) < 2:
+        raise ValueError(
+            f"the policy's attempts at {len(ids)} tasks have a label of success or failure, and the judge needs two "
+            "tasks, one to learn from and one to be measured on: raise judge.distill.rollout_tasks or "
+            "judge.distill.rollout_attempts"
+        )
     random.Random(seed).shuffle(ids)
-    return set(ids[: round(len(ids) * params.holdout_share)])
+    return set(ids[: max(1, round(len(ids) * params.holdout_share))])
 
 
 def verdict_of(

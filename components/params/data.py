@@ -79,7 +79,8 @@ class FilterParams(Section):
     """Drop tasks that need a login by their source or by their wording. All tasks of WebArena need one: keep false if
     you run its sites yourself."""
     blocked_websites: list[HostPattern] = Field(default_factory=list)
-    """Drop tasks of these websites, by the website of the task or by the host of its start page."""
+    """Drop tasks of these websites, by the website of the task or by the host of its start page, which may have a
+    port."""
     min_tasks_per_website: int = Field(default=1, ge=1)
     """Websites with fewer tasks are dropped (the long tail)."""
 

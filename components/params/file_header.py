@@ -7,6 +7,7 @@ default that changed later: the former change the lines, and the latter leave th
 from __future__ import annotations
 
 import hashlib
+import itertools
 import re
 from enum import StrEnum
 from pathlib import Path
@@ -43,6 +44,21 @@ def with_header(origin: str, keys: str) -> str:
         "# Change the recipe and use it again, or change values here: `dvc repro` runs what a change affects.\n"
     )
     return f"{header}{_DIGEST}{_digest(header + keys)}\n{keys}"
+
+
+def with_header_of(path: Path, keys: str) -> str:
+    """The text of a params.yaml with other keys that tells the same of its origin and of changes by hand.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    text = path.read_text(encoding="utf-8", errors="replace")
+    header, marker, after = text.partition(_DIGEST)
+    if not marker:
+        return "".join(itertools.takewhile(lambda line: line.startswith("#"), text.splitlines(keepends=True))) + keys
+    as_written = read_written(path).state is State.AS_WRITTEN
+    digest = _digest(header + keys) if as_written else after.partition("\n")[0].strip()
+    return f"{header}{_DIGEST}{digest}\n{keys}"
 
 
 def read_written(path: Path) -> Written:

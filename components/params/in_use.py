@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import itertools
-import shutil
 from pathlib import Path
 
 import yaml
 
 from components import store
-from components.params.file_header import State, read_written
+from components.params.file_header import State, read_written, with_header_of
 from components.params.inheritance import changes
 from components.params.loading import DEFAULT_PATH, complete, load
 from components.params.recipe import Params
-from components.params.recipe_file import RecipeError
+from components.params.recipe_file import RecipeError, as_yaml
 
 NAMED = 3
 """Changed keys that a message names."""
@@ -43,10 +42,9 @@ def put_in_use(file: Path, recipe: Params, force: bool = False) -> str | None:
         raise IsADirectoryError(
             f"{DEFAULT_PATH} is a folder, which no recipe replaces: move it away, and use the recipe again"
         )
-    text = complete(file)
     if DEFAULT_PATH.exists() and file.samefile(DEFAULT_PATH):
-        _complete(text)
-        return None
+        return _complete(recipe)
+    text = complete(file)
     kept = _keep_changes(file, recipe, force)
     _write(text)
     return kept
@@ -58,12 +56,16 @@ def _write(text: str) -> None:
     store.publish(partial, DEFAULT_PATH)
 
 
-def _complete(text: str) -> None:
+def _complete(recipe: Params) -> str | None:
     """Add the keys that params.yaml lacks, because it is of an earlier version or because they were removed by hand:
-    DVC reads no defaults."""
-    if yaml.safe_load(text) != yaml.safe_load(DEFAULT_PATH.read_text(encoding="utf-8")):
-        shutil.copyfile(DEFAULT_PATH, COPY)
-        _write(text)
+    DVC reads no defaults. A file that may have changes made by hand is copied first."""
+    values = recipe.model_dump(mode="json")
+    if yaml.safe_load(DEFAULT_PATH.read_text(encoding="utf-8")) == values:
+        return None
+    is_as_written = read_written(DEFAULT_PATH).state is State.AS_WRITTEN
+    kept = None if is_as_written else f"{DEFAULT_PATH} lacked keys: the file without them is kept as {_copy()}"
+    _write(with_header_of(DEFAULT_PATH, as_yaml(values)))
+    return kept
 
 
 def _keep_changes(file: Path, recipe: Params, force: bool) -> str | None:

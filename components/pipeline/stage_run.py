@@ -219,15 +219,16 @@ def _key(name: str, occasion: str, params: Params, inputs: Sequence[Path]) -> st
     DVC takes an output for that of the recipe in use if the keys that dvc.yaml names for the stage have their values,
     so unfinished work is that of these keys, too: a change of what other stages read loses nothing.
     """
+    keys = _keys_of(name)
     missing = [str(path) for path in inputs if not path.exists()]
     if missing:
-        raise FileNotFoundError(f"{name} needs {', '.join(missing)}; run `dvc repro {name}`, which makes them first")
+        command = "dvc repro" if keys is None else f"dvc repro {name}"
+        raise FileNotFoundError(f"{name} needs {', '.join(missing)}; run `{command}`, which makes them first")
     recipe = deciding(params)
     for section, left_out in JUDGEMENTS.items():
         values = recipe.pop(section)
         if left_out is not None:
             recipe[section] = {key: value for key, value in values.items() if key not in left_out}
-    keys = _keys_of(name)
     decisive = recipe if keys is None else {key: value_at(recipe, key) for key in keys}
     return store.digest(name, occasion, json.dumps(decisive), *inputs)
 

@@ -19,11 +19,12 @@ SPLITS = get_args(Split)
 Suite = tuple[pd.DataFrame, "list[Expectation]"]
 
 
-def tasks(frame: pd.DataFrame, max_rows: int | None = None, min_training: int = 0) -> Suite:
+def tasks(frame: pd.DataFrame, max_rows: int | None = None, min_training: int = 0, may_overlap: bool = False) -> Suite:
     """Tasks of all splits in one table: usable rows, and no evaluation task among the training tasks.
 
     `max_rows` is the previous stage's number of tasks, for a stage that only drops tasks; `min_training` is the least
-    number of training tasks, for a stage whose tasks are trained on.
+    number of training tasks, for a stage whose tasks are trained on. With `may_overlap` an evaluation task may be among
+    the training tasks, for a stage before these are dropped.
     """
     import great_expectations.expectations as gxe
 
@@ -39,7 +40,7 @@ def tasks(frame: pd.DataFrame, max_rows: int | None = None, min_training: int = 
         *_filled("start_url"),
         gxe.ExpectColumnValuesToNotBeNull(column="split"),
         gxe.ExpectColumnValuesToBeInSet(column="split", value_set=list(SPLITS)),
-        gxe.ExpectColumnValuesToBeNull(column="also_trained_on"),
+        *([] if may_overlap else [gxe.ExpectColumnValuesToBeNull(column="also_trained_on")]),
     ]
 
 

@@ -6,6 +6,7 @@ page did not answer, count for the overlap, but are not rolled out. Where the wo
 """
 
 import datetime as dt
+from collections.abc import Sequence
 from pathlib import Path
 from typing import get_args
 
@@ -16,7 +17,7 @@ from components.pipeline.stage_run import stage
 from components.records import TRAINED_ON, Split, Task
 from components.store import read_table, write_table
 from components.tasks import Funnel, blocklist, embed, filter_tasks, set_aside, without_horizon
-from components.worlds import worlds_of
+from components.worlds import Worlds, worlds_of
 
 TASKS, POOLS = Path("data/tasks/tasks.parquet"), Path("data/pools")
 UNREACHABLE = Path("data/tasks/unreachable.parquet")
@@ -33,13 +34,14 @@ def main() -> None:
         by_split = {split: [task for task in tasks if task.split == split] for split in get_args(Split)}
         training = [task for task in tasks if task.split in TRAINED_ON]
         evaluation = [task for split in EVALUATION for task in by_split[split]]
+        worlds = worlds_of(run.params)
+        _require_evaluation_tasks(worlds, [*by_split["eval"], *by_split["heldout"]])
         held_to = [*evaluation, *read_table(UNREACHABLE, Task)]
         embedder = run.params.dedup.embedder
         kept, funnel = filter_tasks(
             training, held_to, run.params.filters, blocked, lambda texts: embed(texts, embedder)
         )
         _tell_if_none_is_left(funnel)
-        worlds = worlds_of(run.params)
         aside: list[Task] = []
         collected = sum(worlds.find(task) is not None for task in by_split["validation"])
         if (missing := _missing(run.params.rl.validation, collected)) > 0:
@@ -66,6 +68,20 @@ def main() -> None:
         if blocked:
             print(f"filter_tasks: left out on {today}: {', '.join(sorted(blocked))}")
         run.result({"kept": len(kept), "evaluation_elsewhere": elsewhere, "funnel": funnel.rows()})
+
+
+def _require_evaluation_tasks(worlds: Worlds, tasks: Sequence[Task]) -> None:
+    """Require a task that can be evaluated.
+
+    Raises:
+        ValueError: every task is on a world that the recipe does not have, or there is none.
+    """
+    if not any(worlds.find(task) for task in tasks):
+        raise ValueError(
+            f"none of {len(tasks)} evaluation tasks is on a world of the recipe, so no model could be evaluated: add "
+            "task files with the split eval or heldout, or raise the numbers of evaluation tasks in the section worlds "
+            f"({UNREACHABLE} has tasks whose start page did not answer)"
+        )
 
 
 def _tell_if_none_is_left(funnel: Funnel) -> None:

@@ -6,7 +6,8 @@ Killed and run again, it goes on from its last checkpoint.
 
 from pathlib import Path
 
-from components.pipeline.stage_run import stage
+from components.params import load
+from components.pipeline.stage_run import local_model, stage
 from components.store import write_json
 from components.training.page_rendering import render_pages_in_processes
 from components.training.pretrain import pretrain
@@ -15,7 +16,8 @@ from components.training.pretrain_progress import Figures
 
 def main() -> None:
     """Run the stage."""
-    with stage("pretrain_base") as run:
+    start = load().pretrain.start
+    with stage("pretrain_base", inputs=local_model(start) if start else [], keeps_work=False) as run:
         params = run.params.pretrain
         steps = sum(phase.steps for phase in params.phases)
         pages_of = {}

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 from urllib.parse import urlsplit
 
+from components.params.harness import ascii_address
 from components.records import AGENT_TERMINATIONS, Record, Task, Termination, Trajectory, start_tabs
 from components.store import read_json
 
@@ -165,11 +166,13 @@ def is_doubtful(trajectory: Trajectory) -> bool:
 
     This is so if its last page is still on that host, with or without `www.`.
     """
-    start_host = start_host_of(trajectory.task)
-    if start_host is None or not trajectory.turns or trajectory.termination not in UNRECOGNISED:
+    if not trajectory.turns or trajectory.termination not in UNRECOGNISED:
         return False
-    last_host = host_of(trajectory.turns[-1].observation.url)
-    return last_host is not None and last_host.removeprefix("www.") == start_host.removeprefix("www.")
+    urls = start_tabs(trajectory.task.start_url)[0], trajectory.turns[-1].observation.url
+    start_host, last_host = (host_of(ascii_address(url)) for url in urls)
+    if start_host is None or last_host is None:
+        return False
+    return last_host.removeprefix("www.") == start_host.removeprefix("www.")
 
 
 def start_host_of(task: Task) -> str | None:

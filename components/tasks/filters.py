@@ -11,6 +11,7 @@ about a login page is dropped, too.
 
 from __future__ import annotations
 
+import contextlib
 import re
 import unicodedata
 from collections import Counter
@@ -21,6 +22,7 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from components.params import FilterParams
+from components.params.harness import host_pattern
 from components.records import Task, start_tabs
 from components.tasks.blocklist import start_host_of
 from components.tasks.funnel import Funnel
@@ -32,6 +34,8 @@ _LOGIN = re.compile(
     r"|\b(create|register|open|delete) an? (new )?account\b",
     re.IGNORECASE,
 )
+_WORDING = re.compile(r"~\d+$")
+"""The end of the ids that `paraphrase.paraphrased` makes."""
 _ROWS = 4096
 """Training tasks whose embeddings are compared at once."""
 
@@ -52,9 +56,9 @@ def filter_tasks(
 
     A task whose page is generated from a seed overlaps with an evaluation task of the same website and seed (such pages
     share their wording, so words are not compared). Any other task overlaps with an evaluation task that has the same
-    id or intent; the same intent up to case and spaces, on any website; the same words on the same website, by its
-    name or by the host of the start page; or an embedding with a cosine above `params.overlap_threshold`. Intents are
-    those of `Task.own_intent`.
+    id (of another wording, or of the whole of which both are parts, too) or intent; the same intent up to case and
+    spaces, on any website; the same words on the same website, by its name or by the host of the start page; or an
+    embedding with a cosine above `params.overlap_threshold`. Intents are those of `Task.own_intent`.
 
     Args:
         blocked_hosts: hosts that refuse the agent or are unstable, each with `refuses` or `unstable`.
@@ -102,7 +106,7 @@ def is_blocked(task: Task, blocked: Sequence[str]) -> bool:
     """True if a task's website, or a domain that it belongs to, is blocked.
 
     Args:
-        blocked: host names, with or without `www.`, or shell patterns of them.
+        blocked: host names, with or without `www.` or a port, or shell patterns of them (`host_pattern`).
     """
     names = [pattern.removeprefix("www.") for pattern in blocked]
     return any(
@@ -111,10 +115,24 @@ def is_blocked(task: Task, blocked: Sequence[str]) -> bool:
 
 
 def _websites(task: Task) -> set[str]:
-    """A task's website in small letters and without `www.`, and likewise the host of its first start page: the rows of
-    a user's file may name a website in any way, such as `Amazon`. A placeholder of a site has no host."""
-    host = urlsplit(start_tabs(task.start_url)[0]).hostname or ""
-    return {name.removeprefix("www.") for name in (task.website.lower(), host) if name}
+    """A task's website in small letters and without `www.`, and likewise the host of its first start page, alone and
+    with its port: the rows of a user's file may name a website in any way, such as `Amazon`. Hosts are written as
+    browsers request them. A placeholder of a site has no host."""
+    start = urlsplit(start_tabs(task.start_url)[0])
+    names = [task.website]
+    if start.hostname:
+        names.append(start.hostname)
+        with contextlib.suppress(ValueError):  # a port that no address can have
+            names.append(f"{start.hostname}:{start.port or (443 if start.scheme == 'https' else 80)}")
+    return {_as_requested(name).removeprefix("www.") for name in names if name}
+
+
+def _as_requested(name: str) -> str:
+    """The name of a website as `host_pattern` writes it; what cannot be a host is only in small letters."""
+    try:
+        return host_pattern(name)
+    except ValueError:
+        return name.lower()
 
 
 def _same_as(evaluation: Sequence[Task]) -> DropReason:
@@ -132,8 +150,10 @@ def _same_as(evaluation: Sequence[Task]) -> DropReason:
 
 
 def _family(task: Task) -> list[str]:
-    """The id of a task, and of the task that it is a part of (`decomposed_from`)."""
-    return [name for name in (task.task_id, task.decomposed_from) if name]
+    """The id of a task, and of the task that it is a part of (`decomposed_from`); of other wordings of a task, its id,
+    too."""
+    names = [name for name in (task.task_id, task.decomposed_from) if name]
+    return [*names, *(_WORDING.sub("", name) for name in names)]
 
 
 def _same_words_as(evaluation: Sequence[Task]) -> DropReason:

@@ -24,55 +24,59 @@ LOCAL = {
     "http://localhost:9003": "map",
 }
 _PLACEHOLDER = re.compile(r"__([A-Z][A-Z_]*[A-Z])__")
-_LOCAL = re.compile(f"(?:{'|'.join(map(re.escape, LOCAL))})(?![\\w.-])")
-_EITHER = re.compile(f"{_PLACEHOLDER.pattern}|{_LOCAL.pattern}")
+_EITHER = re.compile(f"{_PLACEHOLDER.pattern}|(?:{'|'.join(map(re.escape, LOCAL))})(?![\\w.-])")
 
 
 def site_of(url: str) -> str | None:
-    """The site of a placeholder or published port at the start of an address, in lower case; None for other
-    addresses."""
+    """The site of a placeholder at the start of an address, in lower case; None for other addresses."""
     match = _PLACEHOLDER.match(url)
-    if match:
-        return match[1].lower()
-    local = _LOCAL.match(url)
-    return LOCAL[local[0]] if local else None
+    return _site(match) if match else None
 
 
 def website_of_start(start_url: str) -> str:
-    """The website of the first tab: the name of a site, else the host.
+    """The website of the first tab: the name of a site, also of a port of `LOCAL`, else the host.
 
     Raises:
         ValueError: a tab has neither.
     """
-    websites = [site_of(tab) or website_of(tab) for tab in start_tabs(start_url)]
+    matches = {tab: _EITHER.match(tab) for tab in start_tabs(start_url)}
+    websites = [_site(match) if match else website_of(tab) for tab, match in matches.items()]
     return websites[0]
 
 
 def at_sites(task: Task, sites: Mapping[str, str]) -> Task:
     """The task with the addresses of `sites` (name to address) in place of placeholders; unknown placeholders stay.
 
-    The evaluator's `eval` and `addresses` and the reference answer are rewritten too, so that pages are compared with
+    The ports of `LOCAL` are replaced in WebArena's tasks only: in others they are addresses like any other. The
+    evaluator's `eval` and `addresses` and the reference answer are rewritten too, so that pages are compared with
     pages of the same site. Not covered: `ssh://` addresses in a few answers, which the published GitLab shows.
     """
 
     def with_addresses(value: Any) -> Any:
         if isinstance(value, str):
-            return _EITHER.sub(_address, value)  # in one pass: an address may be one of `LOCAL`
+            return pattern.sub(_address, value)  # in one pass: an address may be one of `LOCAL`
         if isinstance(value, dict):
             return {key: with_addresses(item) for key, item in value.items()}
         return [with_addresses(item) for item in value] if isinstance(value, list) else value
 
     def _address(match: re.Match[str]) -> str:
-        site = match[1].lower() if match[1] else LOCAL[match[0]]
+        site = _site(match)
         return sites[site].rstrip("/") if site in sites else match[0]
 
-    if not sites or (task.evaluator.get("type") != "webarena" and site_of(task.start_url) is None):
+    is_webarena = task.evaluator.get("type") == "webarena"
+    if not sites or (not is_webarena and site_of(task.start_url) is None):
         return task
+    pattern = _EITHER if is_webarena else _PLACEHOLDER
     evaluator = task.evaluator | {
         key: with_addresses(task.evaluator[key]) for key in ("eval", "addresses") if key in task.evaluator
     }
     changes = {"start_url": with_addresses(task.start_url), "reference_answer": with_addresses(task.reference_answer)}
     return task.model_copy(update={**changes, "evaluator": evaluator})
+
+
+def _site(match: re.Match[str]) -> str:
+    """The site of a match of `_PLACEHOLDER` or `_EITHER`."""
+    return match[1].lower() if match[1] else LOCAL[match[0]]
 
 
 def _require_start_url(start_url: object) -> object:

@@ -160,9 +160,9 @@ def _read_answers(path: Path) -> dict[str, dict[str, str]]:
             (
                 f"{site}--{answer['id']}",
                 {
-                    "answer": answer["ans"],
+                    "answer": _text(answer["ans"]),
                     "answer_type": _ANSWER_TYPES[answer["type"]],
-                    "notice": entry.get("notice", ""),
+                    "notice": _text(entry.get("notice", "")),
                 },
             )
             for site, entry in parse_json(path.read_text(encoding="utf-8-sig")).items()
@@ -176,6 +176,12 @@ def _read_answers(path: Path) -> dict[str, dict[str, str]]:
         if answers.setdefault(task, answer) != answer:
             raise ValueError(f"{path} has two different reference answers to {task}: remove the wrong one")
     return answers
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r} is no text")
+    return value
 
 
 def _with_answer(task: Task, answers: Mapping[str, Mapping[str, str]]) -> Task:

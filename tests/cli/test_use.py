@@ -9,6 +9,7 @@ import yaml
 
 from components.cli import main
 from components.params import load
+from components.params.file_header import with_header
 from tests.samples import raw_recipe
 
 PARAMS = Path("params.yaml")
@@ -111,6 +112,45 @@ def test_using_params_yaml_adds_the_keys_that_it_lacks() -> None:
     assert main.main(["use", "params.yaml"]) == 0
     assert yaml.safe_load(PARAMS.read_text()) == {**whole, "seed": 7}
     assert yaml.safe_load(COPY.read_text()) == lacking
+
+
+def remove_key() -> str:
+    """Delete a line of params.yaml that has a key with a default; returns the new text."""
+    return edit("  carry_optimizer: true\n", "")
+
+
+def test_a_completed_file_is_still_one_that_was_changed_by_hand(capsys: pytest.CaptureFixture[str]) -> None:
+    edit("seed: 0", "seed: 4242")
+    remove_key()
+    assert main.main(["use", "params.yaml"]) == 0
+    assert load(PARAMS).seed == 4242
+    assert main.main(["use", "two"]) == 1
+    assert "(it differs from recipes/one.yaml in seed)" in capsys.readouterr().err
+
+
+def test_a_completed_file_without_other_changes_is_as_written() -> None:
+    written = PARAMS.read_text()
+    remove_key()
+    assert main.main(["use", "params.yaml"]) == 0
+    assert PARAMS.read_text() == written
+    assert main.main(["use", "two"]) == 0
+
+
+def test_completing_a_file_keeps_the_copies_that_exist(capsys: pytest.CaptureFixture[str]) -> None:
+    first = edit()
+    assert main.main(["use", "--force", "one"]) == 0
+    second = remove_key()
+    assert main.main(["use", "params.yaml"]) == 0
+    assert [COPY.read_text(), Path("params.yaml.bak1").read_text()] == [first, second]
+    assert "the file without them is kept as params.yaml.bak1\n" in capsys.readouterr().err
+
+
+def test_a_file_of_an_earlier_version_stays_one_as_written() -> None:
+    text = PARAMS.read_text()
+    keys = text[text.index("name:") :].replace("  carry_optimizer: true\n", "")
+    PARAMS.write_text(with_header("recipes/one.yaml", keys))
+    assert main.main(["use", "params.yaml"]) == 0
+    assert (PARAMS.read_text(), COPY.exists()) == (text, False)
 
 
 def test_an_interrupt_ends_a_command_without_a_traceback(

@@ -149,7 +149,7 @@ def test_a_finished_trajectory_without_a_verdict_is_refused_by_name():
 
 
 def test_nothing_to_evaluate_is_refused():
-    with pytest.raises(EvaluationError, match="none of 0 episodes"):
+    with pytest.raises(EvaluationError, match="no episode to evaluate: give tasks"):
         success([], [])
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
 import yaml
 
 from components.params import NoEffect, Params, Section, deciding, load
 from components.params.choice import sections_in
+from components.pipeline.stage_run import JUDGEMENTS
 from tests.samples import recipe
 
 ROOT = Path(__file__).parents[2]
@@ -65,3 +67,10 @@ def test_each_phase_of_rl_depends_on_every_key_of_rl_but_the_other_phase() -> No
         keys = {f"rl.{key}" for key, field in type(rl).model_fields.items() if NoEffect not in field.metadata}
         keys = keys - {"rl.checkpoints"} | {f"rl.checkpoints.{key}" for key in deciding(rl.checkpoints)}
         assert keys - named == {f"rl.{other}"}
+
+
+@pytest.mark.parametrize("name", ["train_sft", "distill_judge", "train_rl"])
+def test_no_key_that_only_judges_trains_a_model_again(name: str) -> None:
+    stage = yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"][name]
+    keys = (stage.get("do") or stage)["params"]
+    assert [key for key in keys if key.partition(".")[0] in JUDGEMENTS] == []

@@ -91,6 +91,7 @@ def test_finished_work_whose_deletion_was_cut_short_is_not_taken_up(monkeypatch)
     Path("work.py").write_text("other code")
 
     def killed(path: Path, missing_ok: bool = False) -> None:
+        os.unlink(path)
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
@@ -123,6 +124,8 @@ def test_other_inputs_parameters_or_occasions_start_new_work():
         ("experiment: waymark", "experiment: other"),
         ("min_positive: 0.0", "min_positive: 0.01"),
         ("max_aborted: 0.1", "max_aborted: 0.2"),
+        ("bootstrap: 1000", "bootstrap: 2000"),
+        ("promotion_min_tasks: 10", "promotion_min_tasks: 5"),
     ],
 )
 def test_where_figures_go_and_what_only_judges_change_no_work(old, new):
@@ -216,10 +219,12 @@ def test_the_time_of_a_killed_try_counts_though_it_reports_no_progress(monkeypat
             time.sleep(0.05)
 
 
-def test_a_missing_input_names_the_command_that_makes_it():
+@pytest.mark.parametrize(("name", "command"), [("worker", "dvc repro worker"), ("nightly", "dvc repro")])
+def test_a_missing_input_names_the_command_that_makes_it(name, command):
+    Path("dvc.yaml").write_text("stages: {worker: {cmd: x}}")
     Path("input").unlink()
-    with pytest.raises(FileNotFoundError, match="dvc repro worker"):
-        work()
+    with pytest.raises(FileNotFoundError, match=f"{name} needs input; run `{command}`, which makes them first"):
+        work(name=name)
 
 
 def digest() -> str:

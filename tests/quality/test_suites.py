@@ -84,6 +84,12 @@ def test_a_table_without_training_tasks_is_refused_where_they_are_needed(tmp_pat
     check("tasks", EVALUATION, docs_dir=tmp_path)
 
 
+def test_an_overlap_is_no_error_before_training_tasks_are_dropped(tmp_path: Path) -> None:
+    overlapping = task_frame([*TASKS, a_task(1, task_id="another", split="eval")])
+    check("tasks", overlapping, docs_dir=tmp_path, may_overlap=True)
+    assert "also_trained_on" in refusal(tmp_path, "tasks", overlapping)
+
+
 def test_seeds_beside_empty_ones_keep_all_their_digits() -> None:
     seeds = [None, 2**60 + 1, 2**60 + 2]
     frame = task_frame([a_task(n).model_copy(update={"seed": seed}) for n, seed in enumerate(seeds)])

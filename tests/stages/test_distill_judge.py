@@ -7,15 +7,20 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from unittest.mock import DEFAULT, Mock
 
 import pytest
 import torch
 import yaml
 from safetensors.torch import load_file
 
+from components.params import parse
 from components.records import Outcome, Task, Trajectory, Verdict
-from components.store import write_table
-from tests.samples import a_task, a_trajectory, a_verdict, shipped
+from components.stages import distill_judge
+from components.store import read_json, write_table
+from components.training import supervised, training_state
+from components.training.workers import SINGLE_PROCESS
+from tests.samples import a_task, a_trajectory, a_verdict, raw_recipe, shipped
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -48,6 +53,49 @@ def distilled(where: Path, processes: int, shard: bool) -> tuple[dict, dict[str,
     result = json.loads((where / "reports/stages/distill_judge.json").read_text())
     assert json.loads((where / "models/judge/distilled/agreement.json").read_text())["accuracy"] == result["accuracy"]
     return result, load_file(where / "models/judge/distilled/model.safetensors")
+
+
+def write_attempts(*tasks: int) -> None:
+    """The tables of the policy's attempts, one at each task, and of the teacher's, one at another."""
+    for folder, numbers in (("judge", tasks), ("teacher", (100,))):
+        attempts = [a_trajectory(a_task(number)) for number in numbers]
+        write_table(f"data/{folder}/trajectories.parquet", Trajectory, attempts)
+        write_table(f"data/{folder}/verdicts.parquet", Verdict, [a_verdict(attempt) for attempt in attempts])
+
+
+def test_of_few_tasks_one_measures_the_judge(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    params = parse(raw_recipe(judge__distill__holdout_share=0.04))
+    write_attempts(*range(12))
+    split = distill_judge.Split.read(params)
+    assert (len(split.tested), len(split.training)) == (1, 12)
+    write_attempts(0)
+    with pytest.raises(ValueError, match=r"at 1 tasks have .* raise judge\.distill\.rollout_tasks or"):
+        distill_judge.Split.read(params)
+
+
+@pytest.mark.slow
+def test_a_stage_that_is_killed_in_its_training_goes_on_from_there(tmp_path, monkeypatch, mlflow_database):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(training_state, "LEAST_INTERVAL_S", 0.0)
+    monkeypatch.setattr(training_state, "WRITING_SHARE", 1e9)
+    recipe = shipped("smoke")
+    recipe["model"]["judge_base"] = str(ROOT / "data/base_model")
+    recipe["judge"]["distill"]["optim"] |= {"epochs": 3, "batch_size": 2}
+    Path("params.yaml").write_text(yaml.safe_dump(recipe))
+    write_attempts(*range(4))
+    for pool, seed in (("eval", 1000), ("heldout", 1001)):
+        write_table(f"data/pools/{pool}.parquet", Task, [a_task(seed)])
+    side_effect = [*[DEFAULT] * 4, KeyboardInterrupt, *[DEFAULT] * 6]
+    gradients = Mock(wraps=supervised.accumulate_gradients, side_effect=side_effect)
+    monkeypatch.setattr(supervised, "accumulate_gradients", gradients)
+    with pytest.raises(KeyboardInterrupt):
+        distill_judge.run_stage(SINGLE_PROCESS)
+    (checkpoint,) = Path(".waymark/state/distill_judge").glob("*/training.pt")
+    distill_judge.run_stage(SINGLE_PROCESS)
+    assert gradients.call_count == 7, "four steps, one that was cut short, and the last two"
+    assert len(read_json(Path("reports/stages/distill_judge.json"))["losses"]) == 6
+    assert not checkpoint.exists()
 
 
 @pytest.fixture(scope="module")

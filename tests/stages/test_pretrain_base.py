@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import yaml
@@ -20,6 +21,7 @@ from components.model import VLM
 from components.model.vision import Vision
 from components.params import ImageCacheParams, PretrainParams, load
 from components.records import Image
+from components.stages import pretrain_base
 
 ROOT = Path(__file__).parents[2]
 PHASE = {"steps": 2, "decay_steps": 2, "warmup_steps": 1, "points": False, "varied": False}
@@ -90,6 +92,49 @@ def test_a_killed_stage_goes_on_and_makes_the_same_base(project: Path, tmp_path:
     for name in ("model.safetensors", "tokenizer.json"):
         again, undisturbed = (where / "data/base_model" / name for where in (tmp_path, project))
         assert again.read_bytes() == undisturbed.read_bytes(), name
+
+
+class _Interrupted(Exception):
+    """Ends a run of the stage before its end."""
+
+
+class _TrainingThatIsInterrupted:
+    """Stands in for the training. It writes a checkpoint, and notes whether there was one."""
+
+    def __init__(self) -> None:
+        self.continued: list[bool] = []
+        self.ends = False
+
+    def __call__(self, pages_of: object, params: object, report: object, checkpoint: Path) -> tuple[object, list[dict]]:
+        self.continued.append(checkpoint.exists())
+        checkpoint.touch()
+        if not self.ends:
+            raise _Interrupted
+        return SimpleNamespace(publish=lambda out: out.mkdir()), [{"step": 1}]
+
+
+def test_only_interrupted_training_from_the_same_base_goes_on(
+    tmp_path: Path, mlflow_database: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    training = _TrainingThatIsInterrupted()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(pretrain_base, "pretrain", training)
+    monkeypatch.setattr(pretrain_base, "render_pages_in_processes", lambda *_: [])
+    recipe = yaml.safe_load((ROOT / "recipes" / "demo.yaml").read_text())
+    recipe["pretrain"] = SMALL | {"start": "first", "out": "out"}
+    Path("params.yaml").write_text(yaml.safe_dump(recipe))
+    Path("first").mkdir()
+    for weights in ("first", "first", "other", "other"):
+        Path("first/model.safetensors").write_text(weights)
+        with pytest.raises(_Interrupted):
+            pretrain_base.main()
+    assert training.continued == [False, True, False, True]
+    training.ends = True
+    pretrain_base.main()
+    Path("out/pretraining.json").unlink()
+    Path("out").rmdir()
+    pretrain_base.main()
+    assert training.continued[4:] == [True, False]
 
 
 @pytest.mark.exhaustive

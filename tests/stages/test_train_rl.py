@@ -7,15 +7,21 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+import yaml
 from mlflow import MlflowClient
 
 from components import tracking
-from components.pipeline.stage_run import StageRun, _Clock
+from components.pipeline.stage_run import WORLD_SETTINGS, StageRun, _Clock
+from components.records import Task, Trajectory
+from components.stages import train_rl
 from components.stages.train_rl import _report_validation, require_tasks
 from components.statistics import wilson
+from components.store import read_json, write_json, write_table
 from components.training.validation import Validation, ValidationWarning
-from tests.samples import a_task, recipe
+from components.training.workers import SINGLE_PROCESS
+from tests.samples import a_task, a_trajectory, raw_recipe, recipe
 from tests.training.validations import figures, watched
+from tests.vlm import random_vlm
 
 POOL = [a_task()]
 VALIDATION = [a_task().model_copy(update={"task_id": "v", "split": "validation"})]
@@ -44,6 +50,23 @@ def test_validation_without_tasks_of_trained_families_is_refused():
 
 def test_limits_of_sources_that_the_pool_has_are_accepted():
     require_tasks(recipe(rl__objective={"name": "rft", "max_per_source": {POOL[0].source: 400}}), POOL, [])
+
+
+def test_a_phase_of_0_iterations_starts_nothing(tmp_path, mlflow_database, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("params.yaml").write_text(yaml.safe_dump(raw_recipe(rl__short__iterations=0)))
+    write_table(train_rl.POOL, Task, POOL)
+    write_table(train_rl.VALIDATION, Task, VALIDATION)
+    write_table(train_rl.DEMONSTRATIONS, Trajectory, [a_trajectory()])
+    write_json(WORLD_SETTINGS, {})
+    random_vlm().save(train_rl.SFT)
+    for name in ("_train", "open_pool", "JudgeClients", "training_policies"):
+        monkeypatch.delattr(train_rl, name)
+    train_rl.run_stage(SINGLE_PROCESS, "short")
+    result = read_json(Path("reports/stages/train_rl@short.json"))
+    assert (result["iterations"], result["published"]["iteration"]) == ([], 0)
+    weights = [Path(model, "model.safetensors").read_bytes() for model in (train_rl.SFT, "models/rl-short")]
+    assert weights[0] == weights[1]
 
 
 def test_mlflow_has_the_intervals_and_the_warnings_of_validations(tmp_path, mlflow_database, monkeypatch):

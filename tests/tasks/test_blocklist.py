@@ -72,6 +72,7 @@ def test_an_entry_that_a_model_made_stays_when_no_model_is_asked(roll):
         ({}, True),
         ({"termination": Termination.TASK_TIMEOUT}, True),
         ({"ended": "https://www.a.org/captcha"}, True),
+        ({"began": "https://bücher.example/", "ended": "https://xn--bcher-kva.example/x"}, True),
         ({"ended": "https://b.org/"}, False),
         ({"ended": "about:blank"}, False),
         ({"began": "http://127.0.0.1/", "ended": "http://127.0.0.1/"}, False),
@@ -243,6 +244,8 @@ def test_the_command_learns_from_the_tables_there_are(roll, tmp_path, monkeypatc
     assert main.main(["blocklist", "--learn", "--days", "3"]) == 0
     assert "a.org: refused 3 of 3" in capsys.readouterr().out
     assert [one.until - one.since for one in read()] == [dt.timedelta(days=3)]
+    assert main.main(["blocklist", "--days", "3"]) == 1
+    assert "--days needs --learn: `waymark blocklist --learn --days 3`" in capsys.readouterr().err
 
 
 @pytest.fixture

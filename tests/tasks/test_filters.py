@@ -113,6 +113,16 @@ def test_relatives_of_an_evaluation_task_are_dropped(task: MakeTask) -> None:
     assert kept(part, [task("p0", split="validation")], drop_decomposed=False) == ["p3"]
 
 
+def test_other_wordings_of_an_evaluation_task_are_dropped(task: MakeTask) -> None:
+    """The task of a wording, another one of it, and parts of either."""
+    train = [
+        *(task(name) for name in ("a~1", "a~12", "b", "b~2", "c", "c~x", "ab")),
+        *(task(f"{parent}#1", decomposed_from=parent) for parent in ("a~1", "b", "c~1")),
+    ]
+    evaluation = [task("a", split="eval"), task("b~1", split="validation")]
+    assert kept(train, evaluation, drop_decomposed=False) == ["c", "c~x", "ab", "c~1#1"]
+
+
 @pytest.mark.parametrize("blocked", ["bad.example", "www.bad.example", "b?d.example"])
 def test_a_blocked_domain_blocks_its_subdomains_but_no_similar_ending(task: MakeTask, blocked: str) -> None:
     train = [
@@ -121,6 +131,21 @@ def test_a_blocked_domain_blocks_its_subdomains_but_no_similar_ending(task: Make
         task("3", website="notbad.example"),
     ]
     assert kept(train, [], blocked_websites=[blocked]) == ["3"]
+
+
+@pytest.mark.parametrize("website", ["bücher.example", "Bücher"])
+def test_a_blocked_website_beyond_ascii_is_known_by_either_form(task: MakeTask, website: str) -> None:
+    addresses = "https://BÜCHER.example/", "https://xn--bcher-kva.example/", "https://shop.bücher.example/"
+    train = [task(url, website=website, start_url=url) for url in addresses]
+    train.append(task("other", website="b*?/ü", start_url="https://b.example:99999/"))
+    for blocked in ("bücher.example", "www.xn--bcher-kva.example"):
+        assert kept(train, [], blocked_websites=[blocked]) == ["other"]
+
+
+@pytest.mark.parametrize(("blocked", "left"), [(":8080", ["443"]), (":443", ["8080"]), ("", [])])
+def test_a_blocked_host_with_a_port_leaves_its_other_ports(task: MakeTask, blocked: str, left: list[str]) -> None:
+    train = [task("8080", start_url="http://shop.example:8080/"), task("443", start_url="https://shop.example/")]
+    assert kept(train, [], blocked_websites=[f"shop.example{blocked}"]) == left
 
 
 def test_a_pattern_of_subdomains_leaves_the_domain(task: MakeTask) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -248,9 +249,12 @@ def test_reference_answers_are_joined_by_id(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="no reference answers"):
         load_files([file.model_copy(update={"answers": str(FIXTURES / "pae.jsonl")})])
     other = tmp_path / "answers.json"
-    other.write_text((FIXTURES / "answers.json").read_text().replace('"golden"', '"silver"'))
-    with pytest.raises(ValueError, match=r"no reference answers.*silver"):
-        load_files([file.model_copy(update={"answers": str(other)})])
+    for text, wrong, why in (
+        ("golden", '"silver"', "silver"), ("Hosta", "5", "5 is no text"), ("stock changes", "null", "None is no text"),
+    ):  # fmt: skip
+        other.write_text((FIXTURES / "answers.json").read_text().replace(f'"{text}"', wrong))
+        with pytest.raises(ValueError, match=rf"no reference answers.*{why}"):
+            load_files([file.model_copy(update={"answers": str(other)})])
 
 
 def test_a_webarena_task_keeps_its_placeholders_and_its_whole_eval() -> None:
@@ -280,6 +284,14 @@ def test_configured_sites_replace_placeholders_and_published_ports() -> None:
     assert at_sites(tasks[0], {}) == tasks[0]
     local = at_sites(tasks[0], {"shopping": "http://localhost:8080", "reddit": "http://forum.test"})
     assert local.start_url == "http://localhost:8080/a.html |AND| http://localhost:8080/b.html", "no published port"
+
+
+def test_a_published_port_is_an_address_like_any_other_in_other_tasks(task: Callable[..., Task]) -> None:
+    own = task("t", start_url="http://localhost:8080/shop", reference_answer="http://localhost:8080/7")
+    assert at_sites(own, {"reddit": "http://forum.test"}) == own
+    verified = task("u", start_url="__REDDIT__/ |AND| http://localhost:8082/")
+    placed = at_sites(verified, {"reddit": "http://forum.test", "shopping": "http://shop.test"})
+    assert placed.start_url == "http://forum.test/ |AND| http://localhost:8082/"
 
 
 @needs_published

@@ -276,6 +276,20 @@ def test_tasks_go_from_sources_to_two_pools(project: Path) -> None:
 
 
 @pytest.mark.slow
+def test_a_training_row_with_the_seed_of_an_evaluation_row_is_dropped(project: Path) -> None:
+    rule = {"evaluator": {"type": "site_reward"}}
+    rows = [a_task(7, task_id="ours", **rule), a_task(7, task_id="theirs", split="eval", **rule)]
+    (project / "mine.jsonl").write_text("".join(row.model_dump_json() + "\n" for row in rows))
+    recipe = yaml.safe_load((project / "params.yaml").read_text())
+    write_recipe(project, recipe | {"tasks": recipe["tasks"] | {"files": ["mine.jsonl"]}})
+    for name in ("collect_tasks", "filter_tasks"):
+        ended = run_stage(project, name)
+        assert ended.returncode == 0, ended.stderr[-3000:]
+    overlap = result(project, "filter_tasks")["funnel"][1]
+    assert (overlap["step"], overlap["dropped"]) == ("evaluation overlap", 1)
+
+
+@pytest.mark.slow
 def test_validation_tasks_on_no_world_of_the_recipe_do_not_count(project: Path) -> None:
     recipe = yaml.safe_load((project / "params.yaml").read_text())
     recipe["rl"]["validation"] |= {"every": 5, "tasks": 2}
@@ -291,6 +305,42 @@ def test_validation_tasks_on_no_world_of_the_recipe_do_not_count(project: Path) 
     assert ended.returncode == 0, ended.stderr[-3000:]
     pool = store.read_table(project / "data/pools/validation.parquet", Task)
     assert [task.website for task in pool] == ["click-button", "click-button"]
+
+
+@pytest.mark.slow
+def test_a_recipe_that_evaluates_on_no_task_is_refused(project: Path) -> None:
+    page = {"website": "encyclopaedia", "start_url": "http://encyclopaedia", "source": "book"}
+    elsewhere = a_task(90, task_id="book/1", intent="Who?", split="eval", **page)
+    store.write_table(project / "data/tasks/tasks.parquet", Task, [a_task(1), elsewhere])
+    store.write_table(project / "data/tasks/unreachable.parquet", Task, [])
+    ended = run_stage(project, "filter_tasks")
+    assert ended.returncode != 0
+    assert "none of 1 evaluation tasks is on a world of the recipe" in ended.stderr
+    assert not (project / "data/pools").exists()
+
+
+@pytest.mark.slow
+def test_no_wording_of_a_task_that_is_set_aside_is_trained_on(project: Path) -> None:
+    recipe = yaml.safe_load((project / "params.yaml").read_text())
+    recipe["rl"]["validation"] |= {"every": 5, "tasks": 2}
+    write_recipe(project, recipe | {"filters": recipe["filters"] | {"overlap_threshold": None}})
+    rule = {"evaluator": {"type": "site_reward"}, "seed": None}
+    training = [
+        a_task(0, task_id=f"t{number}{wording}", intent=f'Click on "{number}"{wording}.', **rule)
+        for number in range(4)
+        for wording in ("", "~1")
+    ]
+    evaluation = [a_task(80, intent="Close the page.", split="eval", evaluator={"type": "site_reward"})]
+    store.write_table(project / "data/tasks/tasks.parquet", Task, [*training, *evaluation])
+    store.write_table(project / "data/tasks/unreachable.parquet", Task, [])
+    ended = run_stage(project, "filter_tasks")
+    assert ended.returncode == 0, ended.stderr[-3000:]
+    pools = {
+        name: {task.task_id[:2] for task in store.read_table(project / f"data/pools/{name}.parquet", Task)}
+        for name in ("train", "validation")
+    }
+    assert len(pools["train"]) == len(pools["validation"]) == 2
+    assert not pools["train"] & pools["validation"]
 
 
 @pytest.mark.slow

@@ -118,6 +118,11 @@ def test_sites_without_an_address_are_not_asked_and_first_tabs_are(
     assert check(tasks) == (tasks, [])
 
 
+def test_a_published_port_of_webarena_is_asked_like_any_other(check: Check, task: Callable[..., Task]) -> None:
+    check([task("t", start_url="http://localhost:9003/map")])
+    assert check.recorded() == ["http://localhost:9003/map"]
+
+
 def test_a_port_without_a_server_is_unreachable(check: Check, task: Callable[..., Task]) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
