@@ -1,10 +1,21 @@
-"""What a long training gives back to the system."""
+"""The memory of this machine, and what a long training gives back to it."""
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
 import gc
+from pathlib import Path
+
+import psutil
+
+CONTAINER_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+
+
+def total_memory() -> float:
+    """Bytes of this machine's memory, or those that a container may use."""
+    limits = [path.read_text().strip() for path in map(Path, CONTAINER_LIMITS) if path.exists()]
+    return min([float(psutil.virtual_memory().total), *(float(limit) for limit in limits if limit.isdigit())])
 
 
 def release_free_memory() -> None:

@@ -30,17 +30,20 @@ from pathlib import Path
 from components import store
 from flows import process
 from flows.crash_safe_dvc import LOGS, InfrastructureFailed, Outcome, StageFailed, repro
+from flows.placement import handover
 from flows.study_folders import STUDIES, Checkout, NoCheckout, OutOfReach, StudyBusy, folder_of, locked, prepare
 from flows.study_plan import ImpossibleStudy, RunPlan, StudyRuns, as_json, describe, make_plan
 
 INTERRUPTED = 130
+RUNS = "runs.json"
 
 
 @dataclass
 class RunState:
     """How far a run is: `finished`, `failed`, `blocked` by another run's failure, or `unfinished`.
 
-    `recipe` is the digest of the params.yaml that the run had, `stage` is the one that failed.
+    `recipe` is the digest of the params.yaml that the run had, `commit` that of the project when the run was finished,
+    as `handover.commit` gives it, and `stage` is the one that failed.
     """
 
     state: str = "unfinished"
@@ -48,6 +51,7 @@ class RunState:
     stage: str = ""
     log: str = ""
     error: str = ""
+    commit: str = ""
 
 
 @dataclass
@@ -57,15 +61,20 @@ class StudyRunner:
 
     plans: Sequence[RunPlan]
     folder: Path
+    commit: str = ""
+    """Of the project's files, which the folders of the runs have."""
     states: dict[str, RunState] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._lock = threading.Lock()
         self._stage_locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
         self._failed: dict[str, str] = {}
+        former = self._commits()
         for plan in self.plans:
-            done = "unfinished" if plan.due else "finished"
-            self.states[plan.run.name] = RunState(done, store.digest(plan.run.params))
+            state = RunState("unfinished" if plan.due else "finished", store.digest(plan.run.params))
+            if not plan.due:
+                state.commit = former.get((plan.run.name, state.recipe), "")
+            self.states[plan.run.name] = state
         self._write()
 
     def run(self, side_by_side: int) -> None:
@@ -109,7 +118,7 @@ class StudyRunner:
                     log = str(plan.folder / LOGS / f"{stage}.log")
                     self._end(name, RunState("failed", stage=stage, log=log, error=str(error)))
                     return
-        self._end(name, RunState("finished"))
+        self._end(name, RunState("finished", commit=self.commit))
 
     def _repro(self, plan: RunPlan, stage: str) -> None:
         _say(f"{plan.run.name}: {stage} ...")
@@ -136,8 +145,16 @@ class StudyRunner:
         if state.state == "failed":
             _say(f"{name} FAILED: {state.error}")
 
+    def _commits(self) -> dict[tuple[str, str], str]:
+        """The commits of finished runs by name and recipe, as the last start left them; none if they cannot be read."""
+        try:
+            states = store.read_json(self.folder / RUNS)
+            return {(name, state["recipe"]): state["commit"] for name, state in states.items() if state.get("commit")}
+        except (OSError, ValueError, AttributeError, KeyError):
+            return {}
+
     def _write(self) -> None:
-        store.write_json(self.folder / "runs.json", {name: asdict(state) for name, state in self.states.items()})
+        store.write_json(self.folder / RUNS, {name: asdict(state) for name, state in self.states.items()})
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -173,7 +190,7 @@ def _run(study: StudyRuns, root: Path, options: argparse.Namespace) -> int:
     if options.dry_run:
         print(json.dumps(as_json(plans), indent=1) if options.json else "\n".join(describe(plans)))
         return 0
-    runner = StudyRunner(plans, root / STUDIES / study.name)
+    runner = StudyRunner(plans, root / STUDIES / study.name, handover.commit(root))
     waiting = sum(1 for plan in plans if plan.due)
     _say(f"study {study.name}: {len(plans)} runs, {waiting} with stages to run")
     runner.run(options.side_by_side)

@@ -109,6 +109,9 @@ def _recorded(setting: Setting, run: FinishedRun) -> Setting:
             models=(params.model.base, params.model.judge_base),
             on_web=bool(params.tasks.files),
             run=digest_of_run({name: float(row["wall_s"]) for name, row in run.results.items() if "wall_s" in row}),
+            text=params.observation.text,
+            viewport=params.browser.viewport,
+            objective=params.rl.objective.name,
         ),
     }
     habits = dict(rates.habits)

@@ -16,7 +16,7 @@ from typing import Any
 import yaml
 
 from components.params import Params, RecipeError, find, from_chain, read_chain
-from components.params.inheritance import Layer
+from components.params.inheritance import Layer, resolve
 from components.params.loading import RECIPES
 from components.params.recipe_file import ShallowLoader
 from components.plan.memory import MemoryPlan
@@ -26,10 +26,12 @@ from components.plan.time_plan import MANY_EPISODES, learning_time, simulated_ep
 from components.serving_limits import all_refusals
 
 SERVER_SHARE = "inference.vllm.engine.gpu_memory_utilization"
+WORLDS = "worlds"
+"""The section that names all worlds of a recipe, and so replaces that of the recipe below."""
 
 
 def recipe_with(recipe: Path, settings: Mapping[str, Any]) -> Params:
-    """A recipe with some keys replaced, validated.
+    """A recipe with some keys replaced, validated. It keeps its other worlds if a setting goes inside `worlds`.
 
     Args:
         settings: values by dotted key, such as `{"model.lora.rank": 16}`.
@@ -37,7 +39,7 @@ def recipe_with(recipe: Path, settings: Mapping[str, Any]) -> Params:
     Raises:
         RecipeError: the recipe or a value is wrong.
     """
-    return from_chain([*_layers(settings), *read_chain(find(recipe), RECIPES)], Params)
+    return _with_settings(settings, read_chain(find(recipe), RECIPES))
 
 
 def parsed_setting(text: str) -> tuple[str, Any]:
@@ -99,7 +101,7 @@ class _Search:
         Raises:
             RecipeError: a value is wrong, or two keys exclude each other.
         """
-        return from_chain([*_layers({**self.settings, **changes}), *self.chain], Params)
+        return _with_settings({**self.settings, **changes}, self.chain)
 
     def start(self, layout: Settings) -> _Start | None:
         """The savings up to the lowest level with which the recipe fits in a layout; None if all do not suffice."""
@@ -194,15 +196,27 @@ def as_options(settings: Settings) -> str:
     return " ".join(f"--set {key}={_flow(value)}" for key, value in settings.items())
 
 
-def _layers(settings: Mapping[str, Any]) -> list[Layer]:
-    """Settings as layers over a recipe; the last one is on top."""
-    return [Layer(Path(f"--set {key}"), _nested(key, value)) for key, value in settings.items()][::-1]
+def _with_settings(settings: Mapping[str, Any], chain: Sequence[Layer]) -> Params:
+    """The recipe with the settings as one layer on top of its own."""
+    keys: dict[str, Any] = {}
+    if WORLDS not in settings and any(key.startswith(f"{WORLDS}.") for key in settings):
+        worlds = resolve([*chain], Params).get(WORLDS) or {}
+        keys = {WORLDS: {name: {} for name, section in worlds.items() if section is not None}}
+    for key, value in settings.items():
+        for part in reversed(key.split(".")):
+            value = {part: value}
+        keys = _merged_deeply(keys, value)
+    return from_chain([Layer(Path("--set"), keys), *chain] if keys else chain, Params)
 
 
-def _nested(key: str, value: Any) -> dict[str, Any]:
-    for part in reversed(key.split(".")):
-        value = {part: value}
-    return value
+def _merged_deeply(keys: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
+    """The keys with those of `more`, at any depth."""
+    merged = dict(keys)
+    for key, value in more.items():
+        old = merged.get(key)
+        are_sections = isinstance(old, Mapping) and isinstance(value, Mapping)
+        merged[key] = _merged_deeply(merged[key], value) if are_sections else value
+    return merged
 
 
 def _flow(value: Any) -> str:

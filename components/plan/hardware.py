@@ -13,8 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import psutil
-
+from components.memory import total_memory
 from components.params import RecipeError
 
 GIB = 2**30
@@ -44,7 +43,7 @@ class Device:
 
 
 def device_named(name: str | None, is_cuda: bool, memory: float | None = None) -> Device:
-    """A device of the table, or this machine's processor with all of its memory.
+    """A device of the table, or this machine's processor with all memory that it, or its container, has.
 
     Args:
         name: a name in `devices.json`; None takes `DEFAULT` for CUDA, and the processor else.
@@ -55,7 +54,7 @@ def device_named(name: str | None, is_cuda: bool, memory: float | None = None) -
     """
     if name is None and not is_cuda:
         cores = os.cpu_count() or 1
-        device = Device(CPU, psutil.virtual_memory().total, cores * CORE_FLOPS, cores * CORE_BANDWIDTH, True)
+        device = Device(CPU, total_memory(), cores * CORE_FLOPS, cores * CORE_BANDWIDTH, True)
     else:
         table = json.loads(TABLE.read_text())
         by_lower = {known.lower(): known for known in table}
@@ -73,7 +72,7 @@ def parsed_bytes(text: str) -> float:
     Raises:
         ValueError: the text is no positive number with a unit.
     """
-    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?i?B)\s*", text, re.IGNORECASE)
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*((?:[KMGT]i?)?B)\s*", text, re.IGNORECASE)
     if match is None or not float(match[1]):
         raise ValueError(text)
     return float(match[1]) * _UNITS[match[2].upper()]

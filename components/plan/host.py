@@ -6,14 +6,15 @@ the size of a screenshot. What certainly does not fit is a reason against the ru
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import psutil
-
+from components.memory import total_memory
 from components.plan.disk import GB, RUN, DiskPlan, disk_plan
 from components.plan.hardware import GIB, device_of_gpu, gpus
 from components.plan.host_memory import HostMemory, host_memory
@@ -21,10 +22,12 @@ from components.plan.memory import MemoryPlan
 from components.plan.need import largest, total
 from components.plan.placement import devices_of
 from components.plan.setting import Setting
+from components.store import STATE
 
 WRITTEN = ("data", "models", "mlflow", "reports", ".waymark", ".dvc/cache")
 """Folders of a checkout in which stages write. What is there already is not written again, or is replaced."""
-CONTAINER_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+STUDIES = STATE / "studies"
+"""No run replaces what is in it."""
 
 
 @dataclass(frozen=True)
@@ -86,12 +89,6 @@ def host_plan(setting: Setting, memory: list[MemoryPlan], host: Host) -> HostPla
     return HostPlan(host, stages, disk, reasons, warnings)
 
 
-def total_memory() -> float:
-    """Bytes of this machine's memory, or those that a container may use."""
-    limits = [path.read_text().strip() for path in map(Path, CONTAINER_LIMITS) if path.exists()]
-    return min([float(psutil.virtual_memory().total), *(float(limit) for limit in limits if limit.isdigit())])
-
-
 def is_at_hand(setting: Setting) -> bool:
     """Whether this machine is the planned one: the plan is for its processor, or it has the GPUs that are planned."""
     machine = setting.machine
@@ -113,8 +110,7 @@ def host_at_hand(disk: DiskPlan) -> Host:
     disks = []
     for group in folders.values():
         place = _existing(min(group)).resolve()
-        held = sum(_size(folder) for folder in (map(Path, WRITTEN) if RUN in group else ()))
-        held += sum(_size(folder) for folder in group - {RUN})
+        held = _size([*(map(Path, WRITTEN) if RUN in group else ()), *(group - {RUN})])
         disks.append(Disk(frozenset(group), str(place), shutil.disk_usage(place).free, held))
     return Host(total_memory(), (*disks,))
 
@@ -150,13 +146,13 @@ def _existing(folder: Path) -> Path:
     return next(path for path in (folder, *folder.parents) if path.exists())
 
 
-def _size(folder: Path) -> int:
-    """Bytes of all files in a folder; 0 if it is not there."""
-    size = 0
-    for path, _, files in os.walk(folder):
+def _size(folders: Iterable[Path]) -> int:
+    """Bytes on disk of all files in some folders, hard links once; folders that are not there count as empty."""
+    sizes: dict[tuple[int, int], int] = {}
+    for path, inside, files in itertools.chain.from_iterable(map(os.walk, folders)):
+        inside[:] = [name for name in inside if Path(path, name) != STUDIES]
         for name in files:
-            try:
-                size += os.lstat(os.path.join(path, name)).st_size
-            except OSError:  # deleted meanwhile, by a run
-                continue
-    return size
+            with contextlib.suppress(OSError):  # deleted meanwhile, by a run
+                status = os.lstat(os.path.join(path, name))
+                sizes[status.st_dev, status.st_ino] = 512 * status.st_blocks
+    return sum(sizes.values())

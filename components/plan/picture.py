@@ -23,7 +23,7 @@ WIDTH, ROW = 11.0, 0.3
 COLOURS = {
     "start-up": "#9a9a9a", "servers": "#c4c4c4", "tables": "#b8a17a", "rollouts": "#3b75af", "judging": "#e08b3e",
     "training": "#519e58", "update": "#519e58", "weights": "#8b6fb0", "checkpoint": "#c26a77", "validation": "#6fb7c4",
-    "iterations": "#3b75af",
+    "iterations": "#3b75af", "judge training": "#a9b552",
 }  # fmt: skip
 Rows = Mapping[str, Mapping[str, float]]
 

@@ -88,7 +88,8 @@ def plan(recipe: Path, options: PlanOptions = PlanOptions()) -> RunPlan:
     memory = memory_plans(params, machine)
     reasons = shortage(memory, params, machine)
     caches = image_caches(params, machine.device)
-    return RunPlan(params, recipe, options, machine, memory, reasons, caches, plan_host(params, options), ASSUMPTIONS)
+    assumptions = (*_unused_devices(params, options), *ASSUMPTIONS)
+    return RunPlan(params, recipe, options, machine, memory, reasons, caches, plan_host(params, options), assumptions)
 
 
 def plan_host(params: Params, options: PlanOptions = PlanOptions()) -> HostPlan:
@@ -105,6 +106,13 @@ def plan_host(params: Params, options: PlanOptions = PlanOptions()) -> HostPlan:
 def _machine(params: Params, options: PlanOptions) -> Machine:
     device = device_named(options.device, params.model.device == "cuda", options.device_memory)
     return Machine(device, options.devices or devices_of(params))
+
+
+def _unused_devices(params: Params, options: PlanOptions) -> list[str]:
+    """A note if the options name devices that the recipe would not use."""
+    if params.model.device == "cuda" or (options.device, options.devices) == (None, None):
+        return []
+    return ["a run of the recipe uses no GPU (model.device: cpu): `--set model.device=cuda` plans one that does"]
 
 
 def _host(setting: Setting, options: PlanOptions) -> Host:

@@ -78,6 +78,12 @@ class MeasuredOn(BaseModel):
     """Whether its tasks were of the web, and not of generated worlds."""
     run: str | None = None
     """A digest of the seconds of its stages."""
+    text: str | None = None
+    """`observation.text` of its recipe."""
+    viewport: tuple[int, int] | None = None
+    """`browser.viewport` of its recipe."""
+    objective: str | None = None
+    """`rl.objective.name` of its recipe."""
 
 
 class Rates(BaseModel):
@@ -130,12 +136,12 @@ class Rates(BaseModel):
     """Share of the groups without any success, which get `rl.extra_attempts`."""
     trained_share: dict[str, Share] = Field(default_factory=dict)
     """Turns that an update trains on as a share of those of the first attempts of the effective groups; a phase without
-    an entry follows from the objective."""
+    an entry follows from the objective, as does another objective than that of `measured_on`."""
     rollout_scale: dict[str, Share] = Field(default_factory=dict)
     """Measured by simulated seconds of rollouts, 1 without an entry."""
     page_tokens: int | None = Field(default=None, ge=0)
-    """Tokens of a page's text and of what else a prompt has beside instructions, screenshots and history; null follows
-    from `observation.text`."""
+    """Tokens of a page's text and of what else a prompt has beside instructions, screenshots and history; null
+    follows from `observation.text`, as does another text or viewport than that of `measured_on`."""
     habits: dict[str, Habits]
     counts: Counts | None = None
     """Null: counted in the recipe, as far as it says."""
@@ -157,9 +163,17 @@ class Rates(BaseModel):
         """The share of effective groups in a phase."""
         return _of(self.effective_share, stage)
 
-    def trained_share_of(self, stage: str) -> float | None:
-        """The share of turns that updates of a phase train on, if it was measured."""
-        return self.trained_share.get(stage)
+    def trained_share_of(self, stage: str, params: Params) -> float | None:
+        """The share of turns that updates of a phase train on, if it was measured with the recipe's objective. That of
+        an older version, which does not name its objective, is not used."""
+        is_of_recipe = self.measured_on is not None and self.measured_on.objective == params.rl.objective.name
+        return self.trained_share.get(stage) if is_of_recipe else None
+
+    def page_tokens_of(self, params: Params) -> int | None:
+        """The tokens of a page's text, if they were measured with the recipe's text and viewport. Those of an older
+        version, which names neither, are not used."""
+        measured, page = self.measured_on, (params.observation.text, params.browser.viewport)
+        return self.page_tokens if measured is not None and (measured.text, measured.viewport) == page else None
 
     def startup_of(self, stage: str) -> float:
         """Seconds of a stage beside its work."""

@@ -115,7 +115,8 @@ class Setting:
         params, rates = self.params, self.rates
         response = rates.habits_of(stage).response * params.agent.max_response_tokens
         shape = prompt_shape(params, self.policy, response)
-        return shape if rates.page_tokens is None else replace(shape, text=rates.page_tokens)
+        page = rates.page_tokens_of(params)
+        return shape if page is None else replace(shape, text=page)
 
     def step_limits(self, max_steps: int, is_evaluation: bool = False) -> tuple[int, ...]:
         """The step limits of a stage's episodes. Each holds for the same share of them, because the tasks of a level of

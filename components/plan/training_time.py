@@ -109,7 +109,7 @@ def trained_turns(setting: Setting, rolled: IterationRollouts, stage: str) -> fl
     """Turns that an update trains on: those of the effective groups, or as the objective chooses among the sampled; and
     half of the turns of branches, which share the others."""
     params = setting.params
-    share = setting.rates.trained_share_of(stage)
+    share = setting.rates.trained_share_of(stage, params)
     branched = rolled.branches * rolled.turns / 2
     if share is not None:
         return share * rolled.effective * params.rl.group_size * rolled.turns + branched

@@ -84,6 +84,7 @@ class StudyResult(Record):
     base: str
     seeds: list[int]
     commit: str | None
+    """Of the project when the runs were compared; those of the runs are in `runs`."""
     method: str
     complete: bool
     arms: list[ArmResult]

@@ -1,19 +1,20 @@
 """Splits the differences between the success rates of RL runs by source: first policy, tasks and attempts.
 
 In a study whose arms set only `rl.task_seed` and `rl.sampling_seed`, RL starts from each of A policies with B draws of
-tasks, and runs each draw of tasks with C draws of attempts. The success rate of a run is modelled as a mean plus an
-effect of the policy, an effect of the draw of tasks within the policy and an effect of the draw of attempts within the
-draw of tasks (a nested layout; Searle, Casella and McCulloch 1992, "Variance Components", chapter 3). With
-the mean squares of the rates,
+tasks, and runs each draw of tasks with C draws of attempts. A draw is a seed: with adaptive task sampling the tasks
+also follow from the attempts, and what they change so is a part of the effect of the attempts. The success rate of a
+run is modelled as a mean plus an effect of the policy, an effect of the draw of tasks within the policy and an effect
+of the draw of attempts within the draw of tasks (a nested layout; Searle, Casella and McCulloch 1992, "Variance
+Components", chapter 3). With the mean squares of the rates,
 
     attempts = MS_attempts - MS_episodes
     tasks    = (MS_tasks - MS_attempts) / C
     policy   = (MS_policies - MS_tasks) / (B C)
 
-are unbiased estimates of the three variances. MS_episodes is what single episodes explain: runs with the same tasks of
-RL are compared on each test task, and the mean square of their differences is divided by the number of test tasks. An
-estimate below 0 counts as 0. With C = 1, tasks and attempts are one source, and MS_episodes compares runs from the same
-policy.
+are unbiased estimates of the three variances. MS_episodes is what single episodes explain: runs with the same seed of
+tasks are compared on each test task, and the mean square of their differences is divided by the number of test tasks.
+An estimate below 0 counts as 0. With C = 1, tasks and attempts are one source, and MS_episodes compares runs from the
+same policy.
 """
 
 from __future__ import annotations
@@ -50,8 +51,8 @@ class Source(Record):
 class DrawSources(Record):
     """What changes a run's success rate, by source.
 
-    `policy` is another policy to begin with, from another seed of all stages before RL; `tasks` other tasks that RL
-    draws; `attempts` other attempts at the same tasks and another order of turns in the updates. It is None if each
+    `policy` is another policy to begin with, from another seed of all stages before RL; `tasks` another seed of
+    RL's tasks; `attempts` another one of attempts and of the order of turns in the updates. It is None if each
     draw of tasks was run once: then `tasks` is both. `episodes` is what single test episodes explain, which is in none
     of the three.
     """

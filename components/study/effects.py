@@ -37,7 +37,7 @@ ALPHA = 0.05
 NO_VARIANCE = 1e-12
 """Variances of means of scores are 0 or far larger; what is below is an error of rounding."""
 MIN_COMMON = 0.8
-"""Least share of a seed's tasks that all seeds must have in common for tasks to count as the same."""
+"""Least share of a seed's tasks, judged or not, that all seeds must have in common for tasks to count as the same."""
 METHOD = (
     "Differences are paired by task and seed. Intervals hold for other seeds and other tasks: the variance is that of "
     "resampled seeds plus that of resampled tasks minus that of single episodes, with Student's t quantiles for few "
@@ -54,7 +54,8 @@ class Effect(Record):
     `ci95` holds together with those of the other arms. `df` are the degrees of freedom of `se`; both are 0 if all
     differences are equal, and the interval is then as wide as unseen tasks allow. `left_out` counts tasks that are not
     judged in every run. `by_seed` has the mean difference of each seed. `same_tasks` is false if the seeds have
-    different tasks; the interval is then over the seeds alone, which each bring tasks of their own.
+    different tasks, or none that is judged in every run; the interval is then over the seeds alone, which each bring
+    tasks of their own.
     """
 
     diff: float
@@ -102,7 +103,8 @@ def effect(arm: Mapping[int, Scores], base: Mapping[int, Scores], level: float =
         return None
     common = sorted(set.intersection(*(set(by_task) for by_task in differences.values())))
     attempted = {task for seed in differences for task in (*arm[seed], *base[seed])}
-    same_tasks = len(common) >= MIN_COMMON * max(len(by_task) for by_task in differences.values())
+    of_both = [arm[seed].keys() & base[seed].keys() for seed in differences]
+    same_tasks = bool(common) and len(set.intersection(*of_both)) >= MIN_COMMON * max(map(len, of_both))
     if same_tasks:
         diffs_ST = np.array([[by_task[task] for task in common] for by_task in differences.values()])
         means_S, tasks = diffs_ST.mean(axis=1), len(common)

@@ -11,7 +11,7 @@ from components import store
 from components.params import Change, Params, RecipeError, as_yaml, find, from_chain, read_chain
 from components.params.inheritance import Layer, changes
 from components.params.loading import RECIPES
-from components.study.study_file import StudyFile, read_study
+from components.study.study_file import STUDIES, StudyFile, read_study
 from components.worlds import worlds_of
 
 OWN_STORE: dict[str, Any] = {
@@ -55,6 +55,12 @@ class Study:
     recipe: Params
     """The recipe with the keys that all runs set, and its own seed and tracking."""
     runs: tuple[Run, ...]
+    path: Path
+
+    @property
+    def argument(self) -> str:
+        """How `waymark study` finds it: by name in `recipes/studies/`, else by path."""
+        return self.name if self.path.resolve().parent == STUDIES.resolve() else str(self.path)
 
     @property
     def arms(self) -> list[str]:
@@ -91,7 +97,7 @@ def load_study(path: Path) -> Study:
             params = from_chain([last, *own, *common], Params)
             worlds_of(params).require_possible(params)
             runs.append(Run(arm, seed, params))
-    study = Study(path.stem, file, recipe, tuple(runs))
+    study = Study(path.stem, file, recipe, tuple(runs), path)
     _require_different_arms(path, study)
     return study
 

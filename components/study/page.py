@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import fmean
@@ -24,7 +25,8 @@ def write_page(result: StudyResult, folder: Path = REPORTS) -> Path:
     write_json(folder / f"{result.study}.json", result.model_dump(mode="json"))
     page = folder / f"{result.study}.html"
     template = templates().get_template("study.html.jinja")
-    write_html(page, template.render(title=f"Study: {result.study}", result=result, charts=charts(result)))
+    title, commits = f"Study: {result.study}", _commits(result.runs)
+    write_html(page, template.render(title=title, result=result, charts=charts(result), commits=commits))
     return page
 
 
@@ -76,6 +78,11 @@ def charts(result: StudyResult) -> list[LineChart]:
             _chart("Training reward", "mean over the pool and seeds", shown, result.runs, lambda run: run.training),
         ]
     return [chart for chart in drawn if chart is not None]
+
+
+def _commits(runs: Sequence[RunResult]) -> list[str]:
+    """The commits at which runs were finished, short, in the order of the runs."""
+    return [*dict.fromkeys(re.sub(r"^([0-9a-f]{12})[0-9a-f]+", r"\1", run.commit) for run in runs if run.commit)]
 
 
 def _chart(

@@ -11,7 +11,7 @@ import numpy as np
 from pydantic import Field
 
 from components import store
-from components.evaluation import Episode, EvaluationError, join_verdicts, scores, summarise_actions
+from components.evaluation import Episode, EvaluationError, headline, join_verdicts, scores, summarise_actions
 from components.records import Record, Trajectory, Verdict
 from components.reports.rl_validation import WatchedPhase
 from components.reports.stage_output import StageOutput, parsed, read_result
@@ -21,7 +21,6 @@ from components.store import UnreadableTable, iter_named_table
 from components.study.expansion import Run, Study
 
 FOLDER = store.STATE / "studies"
-HELDOUT = "heldout"
 
 
 class Curve(Record):
@@ -34,11 +33,11 @@ class RunResult(Record):
     """One run. `state` is that of the runner: finished, failed, blocked (by another run's failure) or unfinished.
 
     `success` is over the test tasks and `heldout` over those of families that are never trained on; both are None
-    unless the run is finished. `before` is the success of the policy before RL, None without RL. `families` has the
-    success on the test tasks by family, `families_before` that before RL. `episodes` is the number of RL's episodes, of
-    both phases; None without RL, or in results of older versions. `ran` are the stages whose command ran in
-    this run's folder, with their seconds; the others came from another run or an earlier one. `validation` and
-    `training` are curves of success and of reward.
+    unless the run is finished. If there are no others, the held-out tasks are the test tasks. `before` is the success
+    of the policy before RL, None without RL. `families` has the success on the test tasks by family, `families_before`
+    that before RL. `episodes` is the number of RL's episodes, of both phases; None without RL, or in results of older
+    versions. `ran` are the stages whose command ran in this run's folder, with their seconds; the others came from
+    another run or an earlier one. `validation` and `training` are curves of success and of reward.
     """
 
     name: str
@@ -48,6 +47,8 @@ class RunResult(Record):
     stage: str = ""
     log: str = ""
     error: str = ""
+    commit: str = ""
+    """Of the project when the run was finished; empty for other runs, and in results of older versions."""
     success: SuccessRate | None = None
     heldout: SuccessRate | None = None
     before: SuccessRate | None = None
@@ -91,6 +92,7 @@ class _RunState(StageOutput):
     stage: str = ""
     log: str = ""
     error: str = ""
+    commit: str = ""
 
 
 def read_runs(study: Study, folder: Path | None = None) -> list[Measured]:
@@ -124,7 +126,7 @@ def _states(study: Study, path: Path) -> Mapping[str, _RunState]:
 
 def _remedy(study: Study) -> str:
     """What to do about a file of the study that cannot be read."""
-    return f"remove it and run `waymark study {study.name}`, which makes it again"
+    return f"remove it and run `waymark study {study.argument}`, which makes it again"
 
 
 def _read_run(study: Study, run: Run, folder: Path, state: _RunState, ran: dict[str, float]) -> Measured:
@@ -146,10 +148,11 @@ def _read_run(study: Study, run: Run, folder: Path, state: _RunState, ran: dict[
     tested, heldout = _scores(episodes)
     family_of = {episode.task_id: episode.family for episode in episodes}
     figures = {
+        "commit": state.commit,
         "success": _rate(tested.values()),
         "heldout": _rate(heldout.values()),
-        "families": _families(episodes),
-        **_actions(episodes, folder / "data/teacher", remedy),
+        "families": _families(headline(episodes)),
+        **_actions(headline(episodes), folder / "data/teacher", remedy),
     }
     if study.before is None:
         return Measured(run=result.model_copy(update=figures), tested=tested, heldout=heldout, family_of=family_of)
@@ -158,7 +161,7 @@ def _read_run(study: Study, run: Run, folder: Path, state: _RunState, ran: dict[
     figures |= {
         "before": _rate(before.values()),
         "heldout_before": _rate(heldout_before.values()),
-        "families_before": _families(episodes_before),
+        "families_before": _families(headline(episodes_before)),
     }
     return Measured(
         run=result.model_copy(update=figures | _of_training(folder, remedy, ran)),
@@ -207,18 +210,16 @@ def _episodes(folder: Path, remedy: str) -> list[Episode]:
 
 
 def _scores(episodes: Sequence[Episode]) -> tuple[dict[str, float | None], dict[str, float | None]]:
-    """Success by task: of the test tasks, and of the held-out ones."""
-    return (
-        scores(episode for episode in episodes if episode.split != HELDOUT),
-        scores(episode for episode in episodes if episode.split == HELDOUT),
-    )
+    """Success by task: of the test tasks, and of the held-out ones beside them."""
+    tested = scores(headline(episodes))
+    return tested, {task: score for task, score in scores(episodes).items() if task not in tested}
 
 
-def _families(episodes: Sequence[Episode]) -> dict[str, float]:
-    """The success on the test tasks of each family."""
+def _families(episodes: Iterable[Episode]) -> dict[str, float]:
+    """The success on the tasks of each family."""
     by_family: dict[str, list[bool]] = {}
     for episode in episodes:
-        if episode.split != HELDOUT and episode.success is not None:
+        if episode.success is not None:
             by_family.setdefault(episode.family, []).append(episode.success)
     return {family: sum(members) / len(members) for family, members in sorted(by_family.items())}
 
@@ -256,9 +257,8 @@ def _rate(values: Iterable[float | None]) -> SuccessRate | None:
 
 
 def _actions(episodes: Iterable[Episode], teacher: Path, remedy: str) -> dict[str, float | None]:
-    """The actions of a success on the test tasks, and their ratio to those of the teacher, whose tables are in a
-    folder."""
-    own = summarise_actions(episode for episode in episodes if episode.split != HELDOUT)
+    """The actions of a success, and their ratio to those of the teacher, whose tables are in a folder."""
+    own = summarise_actions(episodes)
     if own is None:
         return {"actions": None, "actions_of_teacher": None}
     is_there = all(table.exists() for table in _tables(teacher))

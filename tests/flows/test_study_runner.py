@@ -209,6 +209,16 @@ def test_a_second_call_runs_no_stage(project):
     assert events(project, "ran") == before
 
 
+def test_a_finished_run_keeps_the_commit_at_which_it_was_finished(project):
+    folder = project / ".waymark/studies/mine"
+    for commit, arms in (("a", {}), ("b", SLOW)):
+        StudyRunner(planned(project, study_of(arms)), folder, commit).run(side_by_side=1)
+    commits = {name: state["commit"] for name, state in json.loads((folder / "runs.json").read_text()).items()}
+    assert commits == {"base-seed0": "a", "base-seed1": "a", "slow-seed0": "b", "slow-seed1": "b"}
+    (folder / "runs.json").write_text("[")
+    assert {state.commit for state in run_study(project, study_of(SLOW)).states.values()} == {""}
+
+
 def test_an_arm_that_is_added_later_runs_alone(project):
     run_study(project, study_of(SLOW))
     before = len(events(project, "ran"))

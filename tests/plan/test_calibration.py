@@ -17,6 +17,7 @@ from components.params.placement import STAGES
 from components.plan.calibration import calibrated, device_of
 from components.plan.checkout_rates import CALIBRATION
 from components.plan.finished_run import TABLES, VERDICTS, read_run
+from components.plan.fit import recipe_with
 from components.plan.hardware import Gpu, device_named
 from components.plan.placement import Machine
 from components.plan.rates import EVERY, Habits, MeasuredOn, default_rates, read_rates, write_rates
@@ -29,6 +30,7 @@ from tests.samples import a_task, a_trajectory, a_turn, shipped
 
 CORES = 2
 RATES = {
+    "measured_on": MeasuredOn(device="cpu", devices=1, cores=CORES, objective="mm_grpo"),
     "step_core_s": 0.3,
     "step_wait_s": 0.0,
     "open_core_s": 0.6,
@@ -210,7 +212,30 @@ def test_a_calibration_names_its_machine(rates):
         models=(recipe.model.base, recipe.model.judge_base),
         on_web=False,
         run=measured.run,
+        text="elements",
+        viewport=(160, 210),
+        objective="mm_grpo",
     )
+
+
+def planned(rates, changes: dict) -> Setting:
+    return Setting(recipe_with(Path("demo"), changes), truth().machine, rates, CORES)
+
+
+@pytest.mark.parametrize("changes", [{"observation.text": "html"}, {"browser.viewport": [320, 210]}])
+def test_measured_tokens_of_pages_hold_for_such_pages_only(rates, changes):
+    measured, assumed = (rates.model_copy(update={"page_tokens": tokens}) for tokens in (7, None))
+    older = measured.model_copy(update={"measured_on": rates.measured_on.model_copy(update={"text": None})})
+    assert planned(measured, {}).prompt_shape(EVERY).text == 7
+    for other, keys in ((measured, changes), (older, {})):
+        assert planned(other, keys).prompt_shape(EVERY) == planned(assumed, keys).prompt_shape(EVERY)
+
+
+def test_measured_shares_of_turns_hold_for_their_objective_only(rates):
+    assumed = rates.model_copy(update={"trained_share": {}})
+    for changes, is_same in (({}, False), ({"rl.objective": {"name": "rft"}}, True)):
+        own, other = (iteration_time(planned(of, changes), "short") for of in (rates, assumed))
+        assert (own == other) == is_same
 
 
 def test_a_calibration_of_another_device_needs_the_device_by_name(rates, tmp_path, capsys):

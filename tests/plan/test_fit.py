@@ -119,3 +119,31 @@ def test_a_recipe_for_a_long_context_gets_a_server_that_sleeps():
     changes = plan(ONE_GPU, PlanOptions({"agent.max_context_tokens": 250_000})).remedy
     assert changes is not None
     assert changes["inference.vllm.sleeps"] is True
+
+
+KIND, WEIGHT = {"rl.objective.name": "m_grpo"}, {"rl.objective.kl": 0.1}
+
+
+@pytest.mark.parametrize("settings", [KIND | WEIGHT, WEIGHT | KIND])
+def test_a_key_of_another_kind_is_planned_in_either_order(settings):
+    assert recipe_with(Path("demo"), settings).rl.objective.kl == 0.1
+
+
+@pytest.mark.parametrize(
+    ("settings", "worlds"),
+    [
+        ({"worlds.miniwob.eval_per_family": 18}, ["miniwob", "encyclopaedia"]),
+        ({"worlds.encyclopaedia": None}, ["miniwob"]),
+        ({"worlds": {"miniwob": {}}, "worlds.miniwob.eval_per_family": 18}, ["miniwob"]),
+    ],
+)
+def test_a_setting_inside_a_world_leaves_the_other_worlds(tmp_path, settings, worlds):
+    recipe = tmp_path / "two.yaml"
+    recipe.write_text("name: two\nextends: demo\nworlds: {miniwob: {}, encyclopaedia: {}, live: null}\n")
+    assert [*recipe_with(recipe, settings).worlds] == worlds
+
+
+def test_a_setting_that_another_one_makes_useless_is_refused():
+    settings = {"inference.vllm.max_in_flight": 7, "inference.engine": "transformers"}
+    with pytest.raises(RecipeError, match=r"--set: inference\.vllm\.max_in_flight = 7: has no effect"):
+        recipe_with(ONE_GPU, settings)

@@ -264,7 +264,7 @@ def test_sizes_have_a_unit(text, size):
     assert parsed_bytes(text) == size
 
 
-@pytest.mark.parametrize("text", ["24", "GiB", "-1GiB", "0GiB", "24 gallons"])
+@pytest.mark.parametrize("text", ["24", "GiB", "-1GiB", "0GiB", "24 gallons", "24iB"])
 def test_a_size_without_a_sense_is_refused(text):
     with pytest.raises(ValueError):
         parsed_bytes(text)
@@ -282,8 +282,16 @@ def test_a_setting_with_two_values_is_refused(capsys):
 
 
 def test_a_setting_of_an_unknown_key_is_refused_by_its_name():
-    with pytest.raises(RecipeError, match=r"--set rl\.speed: rl\.speed"):
+    with pytest.raises(RecipeError, match=r"--set: rl\.speed = 3"):
         plan(SMALL, PlanOptions({"rl.speed": 3}))
+
+
+@pytest.mark.parametrize("devices", [{"device": "H100"}, {"devices": 4}])
+def test_a_plan_says_that_its_recipe_uses_no_gpu(devices):
+    used = plan(SMALL, PlanOptions({"model.device": "cuda"}, **devices))
+    note, *others = plan(SMALL, PlanOptions(**devices)).assumptions
+    assert "`--set model.device=cuda`" in note
+    assert (*others,) == used.assumptions == plan(SMALL).assumptions
 
 
 def test_the_command_prints_json_whose_parts_sum_to_what_is_needed(capsys):

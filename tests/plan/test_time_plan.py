@@ -15,7 +15,7 @@ from components.params import RecipeError
 from components.params.placement import STAGES
 from components.plan import MANY_EPISODES, PlanOptions, TimeOptions, plan, simulated_episodes, time_plan
 from components.plan.hardware import Device
-from components.plan.picture import draw
+from components.plan.picture import COLOURS, draw
 from components.plan.placement import Machine
 from components.plan.rates import EVERY, default_rates, read_rates, write_rates
 from components.plan.rollout_time import Batch, judged_by_model
@@ -162,6 +162,7 @@ def test_the_trainings_of_a_judge_in_rl_take_time_and_memory():
         chosen = setting(SMALL, judge__reward="distilled", judge__distill__retrain=RETRAIN | changed)
         stages = {stage.stage: stage for stage in time_plan(chosen.params, chosen.machine, TimeOptions(cores=2)).stages}
         short, long = (stages[f"train_rl@{phase}"].parts["judge training"] for phase in ("short", "long"))
+        assert stages["train_rl@short"].parts.keys() <= COLOURS.keys(), "the picture's legend has each part"
         return short, long
 
     short, long = retraining()

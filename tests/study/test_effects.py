@@ -155,6 +155,27 @@ def test_tasks_that_one_seed_lacks_are_counted_as_left_out():
     assert found.diff == pytest.approx(np.mean(scores[1, :, 1:] - scores[0, :, 1:]))
 
 
+def test_tasks_without_a_verdict_are_still_the_same_tasks_in_each_seed():
+    """A tenth of each run is unjudged, other tasks in each: four of ten tasks are judged in all six runs."""
+    scores = study(np.random.default_rng(2), seeds=3, gain=0.3, between_seeds=0.1)[:, :, :200]
+    base, arm = (runs(side) for side in scores)
+    for index, run in enumerate([*base.values(), *arm.values()]):
+        run |= {task: None for place, task in enumerate(run) if place % 10 == index}
+    result = effect(arm, base)
+    assert result is not None
+    assert (result.tasks, result.left_out, result.same_tasks) == (80, 120, True)
+    judged = [place for place in range(200) if place % 10 >= 6]
+    assert result.se == pytest.approx(np.sqrt(crossed(scores[1][:, judged] - scores[0][:, judged]).variance))
+
+
+def test_seeds_without_a_task_judged_in_all_are_compared_by_seed_alone():
+    base = {seed: by_task([0.0 if place % 2 == seed else None for place in range(8)]) for seed in range(2)}
+    arm = {seed: by_task([float(place < 2 + seed) for place in range(8)]) for seed in range(2)}
+    result = effect(arm, base)
+    assert result is not None
+    assert (result.tasks, result.left_out, result.same_tasks) == (8, 0, False)
+
+
 def test_seeds_with_tasks_of_their_own_are_compared_by_seed_alone():
     base = {seed: {f"{seed}/{n}": 0.0 for n in range(20)} for seed in range(3)}
     arm = {seed: {f"{seed}/{n}": float(n < 2 + 5 * seed) for n in range(20)} for seed in range(3)}

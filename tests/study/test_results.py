@@ -11,9 +11,10 @@ import pytest
 import yaml
 
 from components.cli.main import main
+from components.evaluation import EvaluationError
 from components.records import Outcome, Termination, Trajectory, Verdict
-from components.store import write_table
-from components.study import compare, load_study, summary
+from components.store import read_json, read_table, write_json, write_table
+from components.study import compare, find_study, load_study, summary
 from components.study.comparison import StudyResult, standing
 from components.study.page import charts, write_page
 from components.study.results import Measured, RunResult, read_runs
@@ -109,6 +110,19 @@ def test_families_have_their_lowest_and_highest_seed(result):
     assert (link.lowest, link.highest) == (0.0, 2 / 20)
 
 
+def test_held_out_tasks_are_the_tested_ones_if_there_are_no_others(study, finish):
+    finish()
+    for table in Path(".waymark/studies/mine").rglob("trajectories.parquet"):
+        rows = [row for row in read_table(table, Trajectory) if row.task.split == "heldout"]
+        write_table(table, Trajectory, rows)
+    result = compare(study, read_runs(study))
+    plain, worse = result.arms[:2]
+    assert (plain.rate, plain.before, plain.heldout, plain.actions) == (4 / 8, 1 / 8, None, 1.0)
+    assert [family.family for family in plain.families] == ["click-link", "click-test"]
+    assert (plain.gain.diff, worse.effect.diff) == (3 / 8, (1 - 4) / 8)
+    assert "not compared yet" not in summary(result)
+
+
 def test_a_study_without_arms_measures_how_far_seeds_are_apart(tmp_path, study, finish):
     keys = {"question": "How far?", "recipe": "smoke", "base": "plain", "seeds": [0, 1, 2]}
     path = tmp_path / "mine.yaml"
@@ -194,7 +208,15 @@ def test_a_damaged_file_of_a_study_is_named_with_what_to_do(study, finish, capsy
     error = capsys.readouterr().err
     assert f".waymark/studies/mine/{damaged}" in error
     assert problem in error
-    assert "; remove it and run `waymark study mine`, which makes it again" in error
+    assert "; remove it and run `waymark study mine.yaml`, which makes it again" in error
+
+
+def test_a_study_of_the_project_is_named_by_its_name_in_an_error(study):
+    Path("mine.yaml").rename("recipes/studies/mine.yaml")
+    Path(".waymark/studies/mine").mkdir(parents=True)
+    Path(".waymark/studies/mine/runs.json").write_text("{")
+    with pytest.raises(EvaluationError, match="; remove it and run `waymark study mine`, which makes it again"):
+        read_runs(load_study(find_study("mine")))
 
 
 def test_a_study_that_has_not_begun_has_no_effects(study):
@@ -234,6 +256,18 @@ def test_the_page_names_a_failed_run_with_its_log(study, finish, tmp_path):
     assert "worse-seed2: failed at train_rl@short, log <code>train_rl@short.log</code>" in html
     assert "exit &lt;1&gt;" in html
     assert "incomplete" in html
+
+
+def test_the_page_names_the_commits_at_which_runs_were_finished(study, finish, tmp_path):
+    finish(worse_seed2="unfinished")
+    path = Path(".waymark/studies/mine/runs.json")
+    commits = {"worse-seed0": f"{'b' * 40}+{'c' * 12}", "worse-seed2": "d" * 40}  # changed files; not finished
+    states = {name: state | {"commit": commits.get(name, "a" * 40)} for name, state in read_json(path).items()}
+    write_json(path, states)
+    html = write_page(compare(study, read_runs(study), commit="e" * 40), tmp_path).read_text()
+    assert f"finished at the commits {'a' * 12}, {'b' * 12}+{'c' * 12}." in html
+    assert "d" * 12 not in html
+    assert "e" * 12 not in html
 
 
 def test_what_rl_adds_is_shown_although_the_base_is_not_finished(study, finish, tmp_path):
