@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 
 from components.cli.command import PARAMS, STAGE_FOLDERS, Subparsers, fail, positive
 
+DAYS = 14
 MAX_DAYS = 36_500
 """A date that is later than this may have a year of five digits, which no date has."""
 
@@ -22,7 +23,7 @@ def add(commands: Subparsers) -> None:
         "--ask", action="store_true", help="with --learn: judge.model looks at the last pages of failed episodes"
     )
     parser.add_argument(
-        "--days", type=_days, default=14, metavar="N", help="days for which a host stays listed; default: %(default)s"
+        "--days", type=_days, metavar="N", help=f"with --learn: days for which a host stays listed; default: {DAYS}"
     )
     parser.set_defaults(run=run)
 
@@ -39,6 +40,8 @@ def run(options: argparse.Namespace) -> int:
 
     if options.ask and not options.learn:
         return fail("--ask needs --learn: `waymark blocklist --learn --ask`")
+    if options.days is not None and not options.learn:
+        return fail(f"--days needs --learn: `waymark blocklist --learn --days {options.days}`")
     folders = [folder for folder in STAGE_FOLDERS if (folder / "trajectories.parquet").exists()]
     if options.learn and not folders:
         return fail("no trajectories in data/ to learn from: run the pipeline first, as `make demo` does")
@@ -56,7 +59,7 @@ def run(options: argparse.Namespace) -> int:
                 blocked = pages.blocked
             today = dt.date.today()
             tables = (blocklist.Rollouts(blocklist.day_of(folder), iter_trajectories([folder])) for folder in folders)
-            hosts = blocklist.learn(tables, hosts, today, days=options.days, blocked_pages=blocked)
+            hosts = blocklist.learn(tables, hosts, today, days=options.days or DAYS, blocked_pages=blocked)
             blocklist.write(hosts)
     except (ValueError, RecipeError, EndpointError, JudgeOutage) as error:
         return fail(error)

@@ -9,7 +9,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from components.cli.command import Subparsers, fail, nonempty, nonempty_path, positive, web_address
-from components.cli.judge_run import add_endpoint, recipe_of
+from components.cli.judge_run import add_endpoint, add_format, recipe_of
 from components.cli.registered_judges import registered_protocols
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ def add_attack(commands: Subparsers) -> None:
         "files", type=nonempty_path, nargs="+", metavar="FILE",
         help="task files, such as those of tasks.files; with --judge, files or folders of trajectories",
     )  # fmt: skip
+    add_format(parser)
     parser.add_argument(
         "--judge",
         type=nonempty,
@@ -76,7 +77,7 @@ def attack(options: argparse.Namespace) -> int:
     """Attack the rules of task files, or a judge; returns the exit status."""
     if options.judge is not None:
         return _attack_judge(options)
-    if given := _given(options, "labels", "limit", "recipe", "url", "model", "key_variable", *_OF_ATTACKER):
+    if given := _given(options, "format", "labels", "limit", "recipe", "url", "model", "key_variable", *_OF_ATTACKER):
         return fail(f"{given}: for attacks on a judge; name it with --judge, or leave the option out")
     return _attack_rules(options)
 
@@ -112,7 +113,7 @@ def _attack_rules(options: argparse.Namespace) -> int:
 
 def _attack_judge(options: argparse.Namespace) -> int:
     from components.endpoint import EndpointError
-    from components.formats import UnknownFormat, Unreadable
+    from components.formats import UnknownFormat, Unreadable, format_named
     from components.judge import JudgeOutage
     from components.judge.attack_judge import as_text
     from components.judge.failures import read_failures
@@ -126,7 +127,8 @@ def _attack_judge(options: argparse.Namespace) -> int:
         return fail(f"{given}: for attacks by a model; name it with --attacker-url and --attacker-model")
     try:
         params = recipe_of(options)
-        failures = read_failures(options.files, options.labels, options.limit, _say)
+        kind = format_named(options.format) if options.format else None
+        failures = read_failures(options.files, options.labels, options.limit, _say, kind)
         if not failures.trajectories:
             return fail(
                 f"no failed episode to attack with: {failures.successes} are successes, {failures.unlabelled} have no "

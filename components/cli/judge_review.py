@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 import shlex
+import sys
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from components.cli.command import PARAMS, Subparsers, cannot_write, fail, nonempty, nonempty_path, positive
+from components.cli.judge_run import add_format
 
 if TYPE_CHECKING:
     from components.records import Trajectory
@@ -29,6 +31,7 @@ def add_review(commands: Subparsers) -> None:
     opening.add_argument(
         "path", type=nonempty_path, metavar="PATH", help="a file or folder of trajectories, as of judge run"
     )
+    add_format(opening)
     opening.add_argument(
         "--name",
         required=True,
@@ -68,9 +71,7 @@ def open_queue(options: argparse.Namespace) -> int:
     if len(options.name) > MAX_NAME:
         return fail(f"--name has {len(options.name)} characters: give one of {MAX_NAME} at most")
     try:
-        trajectories = _trajectories(options.path, options.limit)
-        if not trajectories:
-            return fail(f"{options.path} has no trajectory that an agent ended: name another file")
+        trajectories = _trajectories(options.path, options.limit, options.format)
         review = open_review(load(PARAMS).tracking, options.name, trajectories, options.reviewer)
     except (RecipeError, TrackingError, UnknownFormat, Unreadable, ValueError) as error:
         return fail(error)
@@ -136,16 +137,31 @@ def _said(out: Path, labels: dict[str, list[HumanLabel]], agreed: dict[str, list
     return line
 
 
-def _trajectories(path: Path, limit: int) -> Sequence[Trajectory]:
-    """The first trajectories that an agent ended: a person can judge no others."""
-    from components.formats import Damaged, format_of
+def _trajectories(path: Path, limit: int, name: str | None) -> Sequence[Trajectory]:
+    """The first trajectories that an agent ended: a person can judge no others.
 
+    Args:
+        name: of the format; None: recognised by the files.
+
+    Raises:
+        ValueError: there are none.
+    """
+    from components.formats import Damaged, format_named, format_of
+
+    kind = format_named(name) if name else format_of(path)
     if not path.exists():
         raise ValueError(f"{path}: no such file or folder")
     trajectories: dict[str, Trajectory] = {}
-    for record in format_of(path).read(path):
+    damaged: list[str] = []
+    for record in kind.read(path):
         if len(trajectories) == limit:
             break
-        if not isinstance(record, Damaged) and record.trajectory.termination.is_agents_doing:
+        if isinstance(record, Damaged):
+            damaged.append(record.reason)
+            print(f"{record.place} is left out: {record.reason}", file=sys.stderr)
+        elif record.trajectory.termination.is_agents_doing:
             trajectories.setdefault(record.trajectory.trajectory_id, record.trajectory)
+    if not trajectories:
+        rest = f", and {len(damaged)} records that cannot be read (the first: {damaged[0]})" if damaged else ""
+        raise ValueError(f"{path} has no trajectory that an agent ended{rest}: name another file")
     return list(trajectories.values())

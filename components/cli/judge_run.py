@@ -35,12 +35,7 @@ def add_run(commands: Subparsers) -> None:
         metavar="FOLDER",
         help="the folder for verdicts.parquet, verdicts.jsonl and summary.json",
     )
-    parser.add_argument(
-        "--format",
-        type=nonempty,
-        metavar="NAME",
-        help="atif, waymark (our tables), webvoyager, …; default: recognised by the files",
-    )
+    add_format(parser)
     parser.add_argument(
         "--judge",
         type=nonempty,
@@ -65,6 +60,16 @@ def add_run(commands: Subparsers) -> None:
     add_endpoint(parser)
     parser.add_argument("--json", action="store_true", help="print the summary as JSON")
     parser.set_defaults(run=run)
+
+
+def add_format(parser: argparse.ArgumentParser) -> None:
+    """Register the option that names the format of trajectories."""
+    parser.add_argument(
+        "--format",
+        type=nonempty,
+        metavar="NAME",
+        help="of trajectories: atif, waymark (our tables), webvoyager, …; default: recognised by the files",
+    )
 
 
 def add_endpoint(parser: argparse.ArgumentParser) -> None:

@@ -19,10 +19,11 @@ def add(commands: Subparsers) -> None:
         "recipe", nargs="?", type=Path, default=PARAMS, metavar="RECIPE",
         help="a file, or a name in recipes/; default: %(default)s",
     )  # fmt: skip
-    parser.add_argument(
+    shown = parser.add_mutually_exclusive_group()
+    shown.add_argument(
         "--diff", action="store_true", help="only what differs from the recipe that it extends, or else the defaults"
     )
-    parser.add_argument(
+    shown.add_argument(
         "--explain", metavar="KEY", help="what a key means, such as rl.objective.replay: type, default, value, meaning"
     )
     parser.set_defaults(run=params)

@@ -85,6 +85,8 @@ def _run(options: argparse.Namespace) -> int:
         return fail("--endpoint URL and --endpoint-model NAME belong together: give both")
     if options.endpoint_key is not None and options.endpoint is None:
         return fail("--endpoint-key is of the endpoint that --endpoint names: give --endpoint, too")
+    if options.model is not None and options.endpoint is not None:
+        return fail("--model and --endpoint name two models, and one acts: leave one of them out")
     if options.teacher == "human" and (options.model is not None or options.endpoint is not None):
         return fail("with --teacher human you act, and no model does: leave out --model and --endpoint")
     if options.out is not None and (problem := cannot_write(options.out / "trajectories.parquet")):

@@ -50,9 +50,9 @@ def run(options: argparse.Namespace) -> int:
             return 0
         match = find_trajectory(tables, options.trajectory_id)
         if match is None:
+            command = f"waymark view --list --table {options.table}" if options.table else "waymark view --list"
             return fail(
-                f"no trajectory {options.trajectory_id or 'in these tables'}; `waymark view --list` lists the "
-                "trajectories"
+                f"no trajectory {options.trajectory_id or 'in these tables'}; `{command}` lists the trajectories"
             )
         table, trajectory = match
         verdict = verdict_beside(table, trajectory)

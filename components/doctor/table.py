@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from components.doctor.check import Check
-from components.doctor.machine import cores, disk, dvc, memory, optional, packages, python
+from components.doctor.machine import cores, disk, dvc, gpu, memory, packages, python
 from components.doctor.programs import broken_worlds, chromium, headless_shell, world_programs
-from components.doctor.recipe import base_model, placement, recipe, recipe_fits, shared_memory
+from components.doctor.recipe import base_model, placement, recipe, recipe_fits, shared_memory, vllm
 
 LOCK = Path("requirements/cpu.txt")
 
@@ -35,7 +35,8 @@ def examine(root: Path = Path("."), lock: Path = LOCK, named: Path | None = None
         cores(),
         memory(),
         disk(root),
-        *optional(),
+        gpu(),
+        *vllm(in_use, root),
     ]
 
 

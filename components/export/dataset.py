@@ -44,10 +44,10 @@ class Source:
     @classmethod
     def of(cls, tables: Sequence[Path]) -> list[Source]:
         """The tables with the names of their folders, below `evaluation` with the model's name; where two folders have
-        one name, with their paths from the working directory."""
+        one name, or the path names none, with their paths from the working directory."""
         names = [_folder_name(table) for table in tables]
         return [
-            cls(table, name if names.count(name) == 1 else Path(os.path.relpath(table)).as_posix())
+            cls(table, name if name and names.count(name) == 1 else Path(os.path.relpath(table)).as_posix())
             for table, name in zip(tables, names, strict=True)
         ]
 

@@ -43,18 +43,19 @@ class WatchedSession:
         return self._session.health
 
     async def start(self, task: Task) -> Observation:
-        """Open the first page. If it leads to another host, or loads files from others, the person is asked.
+        """Open the first page. If it leads to other hosts, or loads files from others, the person is asked.
 
         Raises: as `Session.start`.
         """
         if self._gate is not None:
             await self._gate.watch(self._session.page.context)
-        try:
-            observation = await self._session.start(task)
-        except EnvInitError:
-            if self._gate is None or not await self._gate.allow_start():
-                raise
-            observation = await self._session.start(task)
+        while True:  # until a host is refused: each attempt stops at one that is not allowed yet
+            try:
+                observation = await self._session.start(task)
+                break
+            except EnvInitError:
+                if self._gate is None or not await self._gate.allow_start():
+                    raise
         if self._gate is not None and await self._gate.allow_files():
             observation = await self._session.start(task)
         return await self._seen(observation)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from components.formats import Damaged, format_of
+from components.formats import Damaged, Format, format_of
 from components.judge.labels import read_labels
 from components.judge.rules import RuleError, rules_verdict
 from components.judge.verified.client import VerifiedError
@@ -25,20 +25,25 @@ class Failures:
 
 
 def read_failures(
-    files: Sequence[Path], labels: Path | None, limit: int | None, on_left_out: Callable[[str], None]
+    files: Sequence[Path],
+    labels: Path | None,
+    limit: int | None,
+    on_left_out: Callable[[str], None],
+    kind: Format | None = None,
 ) -> Failures:
     """The failures among the episodes of some files or folders, at most `limit`; None sets no limit.
 
     Args:
         labels: a file of the true outcomes (`read_labels`); None: the rules of the tasks decide.
         on_left_out: gets a sentence about each episode that cannot be read, shown or decided.
+        kind: the format of the files; None: recognised by each.
 
     Raises:
         FileNotFoundError: there is no such file or folder.
         UnknownFormat, Unreadable: see `formats`.
         CannotCompare: see `read_labels`.
     """
-    trajectories = _episodes(files, on_left_out)
+    trajectories = _episodes(files, on_left_out, kind)
     outcomes = _outcomes_by_rules(trajectories, on_left_out) if labels is None else read_labels(labels).outcomes
     failures = failures_of(trajectories.values(), outcomes)
     return replace(failures, trajectories=failures.trajectories[:limit])
@@ -61,13 +66,13 @@ def failures_of(trajectories: Iterable[Trajectory], outcomes: Mapping[str, Outco
     return Failures(failed, **counts)
 
 
-def _episodes(files: Sequence[Path], on_left_out: Callable[[str], None]) -> dict[str, Trajectory]:
+def _episodes(files: Sequence[Path], on_left_out: Callable[[str], None], kind: Format | None) -> dict[str, Trajectory]:
     """The first episode of each id."""
     trajectories: dict[str, Trajectory] = {}
     for path in files:
         if not path.exists():
             raise FileNotFoundError(f"{path}: no such file or folder")
-        for record in format_of(path).read(path):
+        for record in (kind or format_of(path)).read(path):
             if isinstance(record, Damaged):
                 on_left_out(f"{record.place} is left out: {record.reason}")
             elif record.missing:

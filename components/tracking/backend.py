@@ -79,11 +79,13 @@ def connect(tracking: TrackingParams) -> Backend:
 
 
 def disable_background_work() -> None:
-    """Disable telemetry, progress bars and the background exporter. Must run before the first import of MLflow."""
+    """Disable telemetry, progress bars, links (they have the server's password) and the background exporter. Must run
+    before the first import of MLflow."""
     os.environ.update(
         MLFLOW_DISABLE_TELEMETRY="true",
         MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR="false",
         MLFLOW_ENABLE_ASYNC_TRACE_LOGGING="false",
+        MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT="true",
     )
 
 

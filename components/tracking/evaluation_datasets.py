@@ -15,6 +15,10 @@ from typing import Any
 from components.records import Task
 from components.tracking.backend import Backend, exclusive, with_retries
 
+_SHOWN_SOURCES = 5
+_MAX_SOURCES = 200
+"""Characters of a name before the number of tasks: a database server holds 255 in all."""
+
 
 def log_evaluation_dataset(backend: Backend, run_id: str, tasks: Sequence[Task]) -> None:
     """Name the tasks as an input of the run. The dataset is made if no evaluation has had these tasks."""
@@ -24,8 +28,8 @@ def log_evaluation_dataset(backend: Backend, run_id: str, tasks: Sequence[Task])
     from mlflow.entities import Dataset, DatasetInput, InputTag
     from mlflow.utils.mlflow_tags import MLFLOW_DATASET_CONTEXT
 
-    digest, sources = _digest(records), sorted({task.source for task in tasks})
-    name = f"{' and '.join(sources)}: {len(records)} tasks ({digest})".replace("'", "’")  # MLflow cannot search for '
+    digest, sources = _digest(records), _named(sorted({task.source for task in tasks}))
+    name = f"{sources}: {len(records)} tasks ({digest})".replace("'", "’")  # MLflow cannot search for '
     with exclusive():
         source = with_retries(partial(_source, backend, name, records))
     profile = json.dumps({"num_records": len(records)})
@@ -43,6 +47,13 @@ def _source(backend: Backend, name: str, records: list[dict[str, Any]]) -> str:
     if json.loads(dataset.profile or "{}").get("num_records") != len(records):  # new, or its maker was killed
         dataset.merge_records(records)
     return dataset.source.to_json()
+
+
+def _named(sources: Sequence[str]) -> str:
+    """The first sources, and how many more there are."""
+    more = len(sources) - _SHOWN_SOURCES
+    names = sources if more <= 0 else [*sources[:_SHOWN_SOURCES], f"{more} more"]
+    return " and ".join(names)[:_MAX_SOURCES]
 
 
 def _digest(records: Sequence[Mapping[str, Any]]) -> str:

@@ -30,6 +30,8 @@ _PAGE = 500
 """An MLflow server refuses more."""
 _DELETED_AT_ONCE = 100
 _MAX_INTENT = 700
+_MAX_PREVIEW = 1000
+"""Characters that a database server's column holds; a longer text loses the whole trace."""
 
 
 def log_traces(
@@ -254,8 +256,8 @@ def _preview(root: LiveSpan, trajectory: Trajectory, request: str | None = None)
 
     with InMemoryTraceManager.get_instance().get_trace(root.trace_id) as trace:
         if trace is not None:
-            trace.info.request_preview = request or trajectory.task.intent
-            trace.info.response_preview = _ending(trajectory)
+            trace.info.request_preview = (request or trajectory.task.intent)[:_MAX_PREVIEW]
+            trace.info.response_preview = _ending(trajectory)[:_MAX_PREVIEW]
 
 
 def _ending(trajectory: Trajectory) -> str:

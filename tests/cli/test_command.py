@@ -79,6 +79,11 @@ def test_a_dry_run_of_a_study_is_not_ignored(other: str, capsys: pytest.CaptureF
     assert reason.endswith(f"argument {other}: not allowed with argument --dry-run")
 
 
+def test_a_difference_is_not_ignored_beside_an_explained_key(capsys: pytest.CaptureFixture[str]) -> None:
+    reason = refused(["params", "demo", "--diff", "--explain", "seed"], capsys)
+    assert reason.endswith("argument --explain: not allowed with argument --diff")
+
+
 @pytest.mark.parametrize(
     "arguments",
     [

@@ -219,7 +219,8 @@ def test_view_without_an_id_shows_the_first_trajectory(table: Path, tmp_path: Pa
 
 def test_view_lists_trajectories_and_names_what_is_missing(table: Path, tmp_path: Path) -> None:
     assert "abc123  1 turns  max_steps  Click on OK" in waymark("view", "--list", "--table", str(table)).stdout
-    assert "no trajectory nope" in waymark("view", "nope", "--table", str(table)).stderr
+    missing = waymark("view", "nope", "--table", str(table)).stderr
+    assert f"no trajectory nope; `waymark view --list --table {table}` lists" in missing
     assert "run `make demo`" in waymark("view", cwd=tmp_path).stderr
 
 

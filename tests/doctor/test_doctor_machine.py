@@ -12,6 +12,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from components.doctor import machine
+from components.plan.hardware import device_named
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -86,3 +87,11 @@ def test_a_local_version_counts_as_its_release(tmp_path: Path) -> None:
     """torch is 2.13.0+cpu where the wheel was built for the CPU."""
     (tmp_path / "lock.txt").write_text(f"torch=={importlib.metadata.version('torch').partition('+')[0]}\n")
     assert machine.packages(tmp_path / "lock.txt")[0].ok
+
+
+def test_the_memory_is_that_of_the_container(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    limit = tmp_path / "memory.max"
+    limit.write_text(f"{2**32}\n")
+    monkeypatch.setattr("components.memory.CONTAINER_LIMITS", (str(limit),))
+    assert (machine.memory().ok, machine.memory().finding) == (False, "4.0 GiB")
+    assert device_named(None, is_cuda=False).memory == 2**32

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -164,3 +165,29 @@ def test_memory_that_is_certainly_too_small_is_named(tmp_path: Path) -> None:
     assert first.required
     assert "lower training.processes" in first.finding
     assert recipe.machine_fits(tmp_path / "params.yaml", []) == [], "a machine without a GPU is not the planned one"
+
+
+def test_the_environment_of_the_servers_that_a_recipe_starts_is_required(tmp_path: Path) -> None:
+    values = load(ROOT / "recipes/one-gpu.yaml").model_dump(mode="json")
+    values["inference"]["vllm"]["python"] = "gpu/bin/python"
+    (tmp_path / "params.yaml").write_text(json.dumps(values))
+    [check] = recipe.vllm(tmp_path / "params.yaml", tmp_path)
+    assert (check.ok, check.required, check.finding) == (False, True, "no gpu/bin/python")
+    (tmp_path / "gpu/bin").mkdir(parents=True)
+    (tmp_path / "gpu/bin/python").touch()
+    assert recipe.vllm(tmp_path / "params.yaml", tmp_path)[0].ok
+    [unused] = recipe.vllm(ROOT / "recipes/demo.yaml", tmp_path)
+    assert not unused.required
+
+
+@pytest.mark.parametrize(
+    ("base", "fix"),
+    [("data/base_model", "git checkout data/base_model"), ("models/sft", "train it, or correct model.base")],
+)
+def test_the_fix_of_a_missing_base_model_is_one_that_works(base: str, fix: str, tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "-q", tmp_path], check=True)
+    (tmp_path / "data/base_model").mkdir(parents=True)
+    (tmp_path / "data/base_model/config.json").touch()
+    subprocess.run(["git", "-C", tmp_path, "add", "data/base_model/config.json"], check=True)
+    check = recipe.base_model(tmp_path, a_recipe(tmp_path, "smoke", base=base))
+    assert (check.ok, check.fix) == (False, fix)

@@ -123,6 +123,32 @@ def test_a_seed_is_recorded_for_the_very_file_that_a_run_made(table, tmp_path, m
     assert recorded_seed(path) is None
 
 
+def test_a_lock_that_is_cut_off_anywhere_has_no_wrong_seed(table, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path, content = table.relative_to(tmp_path), table.read_bytes()
+    made = {"path": path.as_posix(), "hash": "md5", "md5": hashlib.md5(content).hexdigest(), "size": len(content)}
+    outs = [{"path": "data/städte.json"}, made]
+    stage = {"cmd": "python", "params": {"params.yaml": {"seed": 7, "name": "demo"}}, "outs": outs}
+    lock = yaml.safe_dump({"schema": "2.0", "stages": {"a": stage}}, sort_keys=False, allow_unicode=True).encode()
+    for length in range(len(lock)):
+        (tmp_path / "dvc.lock").write_bytes(lock[:length])
+        assert recorded_seed(path) in (None, 7), lock[:length]
+
+
+@pytest.mark.parametrize("spelling", ["{folder}/data/teacher", "./data/teacher", "data/../data/teacher"])
+def test_a_seed_is_known_for_every_spelling_of_a_path(table, tmp_path, monkeypatch, spelling):
+    monkeypatch.chdir(tmp_path)
+    content = table.read_bytes()
+    made = {"path": "data/teacher/trajectories.parquet", "size": len(content), "md5": hashlib.md5(content).hexdigest()}
+    stage = {"params": {"params.yaml": {"seed": 7}}, "outs": [made]}
+    (tmp_path / "dvc.lock").write_text(yaml.safe_dump({"stages": {"teacher_rollouts": stage}}))
+    assert recorded_seed(Path(spelling.format(folder=tmp_path)) / table.name) == 7
+
+
+def test_a_table_without_a_folder_has_the_name_of_its_file():
+    assert [source.name for source in Source.of([Path("mine.parquet"), Path("a/b.parquet")])] == ["mine.parquet", "a"]
+
+
 def test_tables_in_folders_of_one_name_are_told_apart(project, table):
     """The seed of the one that `dvc.lock` records does not stand beside the other."""
     other = Path("run2/data/teacher/trajectories.parquet")

@@ -146,6 +146,20 @@ def test_a_redirect_to_another_host_is_stopped_and_asked_about(pages, other, ans
     assert (pages.hits.get("/there") == 1) is answer
 
 
+def test_a_first_page_may_lead_over_two_hosts_once_both_are_allowed(pages, other):
+    third = Loopback(pages._server.RequestHandlerClass, host="127.0.0.3")
+    pages.add("/there", "there", title="the third host")
+    pages.add("/second", "", status=302, Location=f"{third.origin}/there")
+    url = pages.add("/", "", status=302, Location=f"{other.origin}/second")
+    person = Asked(True)
+    _, end, title, _ = turns(url, person)
+    third.close()
+    assert (end, title) == (f"{third.origin}/there", "the third host")
+    assert [question.partition("Allow ")[2] for question in person.questions] == [
+        f"{server.host}:{server.port} in this run?" for server in (other, third)
+    ]
+
+
 @pytest.mark.parametrize("answer", [True, False])
 def test_an_address_that_the_agent_names_is_asked_about_before(pages, other, answer):
     pages.add("/there", "there", title="the other host")

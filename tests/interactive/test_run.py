@@ -296,6 +296,7 @@ def test_on_a_terminal_the_person_is_asked_before_the_first_host_is_left(shop, r
         (("--endpoint", "http://x/v1", "--endpoint-model", "m", "--endpoint-key", "NO_SUCH_KEY"), "holds no key"),
         (("--endpoint-key", "KEY"), "--endpoint-key is of the endpoint that --endpoint names"),
         (("--teacher", "human", "--model", MODEL), "with --teacher human you act, and no model does"),
+        (("--model", MODEL, "--endpoint", "http://x/v1", "--endpoint-model", "m"), "name two models, and one acts"),
         (("--model", "teacher"), "name a model, or act yourself with --teacher human"),
         (("--model", "models:/waymark-policy/7"), "the registry has no version 7 of waymark-policy"),
         (("--model", "models:/waymark-policy@candidate"), "the registry has no version @candidate"),

@@ -75,7 +75,10 @@ def test_a_wrong_line_says_how_to_type_it(line, message):
         read_line(line, TOOLS)
 
 
-@given(st.text())
+PIECES = st.sampled_from([*TOOLS, "x=", "text=", "1", "-1.5", "nan", "ctrl", *"\"'=;#\\  "]) | st.text(max_size=3)
+
+
+@given(st.text() | st.builds("{} {}".format, st.sampled_from(sorted(TOOLS)), st.lists(PIECES).map("".join)))
 def test_no_line_raises_another_error(line):
     try:
         turn = read_line(line, TOOLS)

@@ -33,6 +33,7 @@ from components.judge.rules import rule_of
 from components.records import Image, Outcome, StateCheck, Termination, Trajectory, Verdict
 from components.store import write_table
 from tests.endpoint_server import Server, text_of
+from tests.formats.samples import online_mind2web_task, webvoyager_task
 from tests.judge.test_attack import replies
 from tests.samples import VERIFIED, a_task, a_trajectory, png, shipped
 
@@ -238,6 +239,8 @@ def test_the_command_attacks_a_model_behind_an_endpoint(table: Path, server: Ser
     ("options", "message"),
     [
         (["--labels", "x.csv"], "name it with --judge"),
+        (["--format", "atif"], "--format: for attacks on a judge; name it with --judge"),
+        (["--judge", "distilled", "--format", "y"], "no format 'y': one of agent_reward_bench, atif"),
         (["--judge", "openwebrl"], "asks a model"),
         (["--judge", "openwebrl", "--url", "http://x/v1"], "--url and --model belong together"),
         (["--judge", "rule"], "no judge 'rule'"),
@@ -260,6 +263,16 @@ def test_a_table_without_failures_is_refused(table: Path, capsys) -> None:
     write_table(table, Trajectory, [a_trajectory(a_task(9), turns=1, site_reward=1.0)])
     assert main(["judge", "attack", str(table), "--judge", "distilled"]) == 1
     assert "no failed episode to attack with: 1 are successes" in capsys.readouterr().err
+
+
+def test_a_folder_of_two_formats_is_attacked_in_the_one_that_is_named(tmp_path: Path, capsys) -> None:
+    webvoyager_task(tmp_path)
+    online_mind2web_task(tmp_path)
+    command = ["judge", "attack", str(tmp_path), "--judge", "distilled"]
+    assert main(command) == 1
+    assert "name one with --format" in capsys.readouterr().err
+    assert main([*command, "--format", "online_mind2web"]) == 1
+    assert "no failed episode to attack with: 0 are successes, 1 have no true outcome" in capsys.readouterr().err
 
 
 def test_records_that_cannot_be_attacked_are_named(tmp_path: Path, capsys) -> None:

@@ -63,6 +63,28 @@ def test_a_source_of_tasks_may_have_an_apostrophe(params: Params, client: Mlflow
     assert dataset.name.startswith('Ann’s "shop": 3 tasks (')
 
 
+@pytest.mark.parametrize(
+    ("sources", "shown"),
+    [
+        ([f"shop{number}.example" for number in range(1, 6)], " and ".join(f"shop{n}.example" for n in range(1, 6))),
+        (
+            [f"shop{number:02}.example" for number in range(40)],
+            " and ".join(f"shop{number:02}.example" for number in range(5)) + " and 35 more",
+        ),
+        (["s" * 300], "s" * 200),
+    ],
+)
+def test_a_dataset_of_many_sources_is_named_by_the_first(
+    params: Params, client: MlflowClient, sources: list[str], shown: str
+) -> None:
+    tasks = [a_task(number, source=source) for number, source in enumerate(sources)]
+    for stage in ("evaluate@sft", "evaluate@rl"):
+        evaluate(params, stage, tasks)
+    (dataset,) = datasets(client)
+    assert dataset.name.partition(": ")[0] == shown
+    assert len(dataset.name) <= 255
+
+
 def test_a_dataset_whose_maker_was_killed_is_completed(
     params: Params, client: MlflowClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:

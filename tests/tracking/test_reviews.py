@@ -21,6 +21,7 @@ from components.tracking import TrackingError, human_labels, open_review
 from components.tracking import traces as traces_module
 from components.tracking.reviews import QUESTION
 from components.tracking.traces import TRAJECTORY
+from tests.formats.samples import online_mind2web_task, webvoyager_task
 from tests.samples import a_task, a_trajectory, png, shipped
 
 
@@ -122,6 +123,36 @@ def test_the_commands_open_a_queue_and_write_labels_that_calibrate_reads(
         assert {row["trajectory_id"]: row["reviewers"] for row in csv.DictReader(file)}[ids[0]] == "ada;bob"
 
 
+def test_a_folder_of_two_formats_is_read_in_the_one_that_is_named(
+    checkout: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("params.yaml").write_text(yaml.safe_dump(shipped("demo")))
+    webvoyager_task(Path("results"))
+    online_mind2web_task(Path("results"))
+    command = ["judge", "review", "open", "results", "--name", "mine"]
+    assert main(command) == 1
+    assert "name one with --format" in capsys.readouterr().err
+    assert main([*command, "--format", "online_mind2web"]) == 0
+    assert "review mine: 1 trajectories" in capsys.readouterr().out
+
+
+def test_damaged_records_are_named_and_the_others_are_reviewed(
+    checkout: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("params.yaml").write_text(yaml.safe_dump(shipped("demo")))
+    Path("mine.jsonl").write_text("{}\n")
+    command = ["judge", "review", "open", "mine.jsonl", "--name", "mine"]
+    assert main(command) == 1
+    errors = capsys.readouterr().err
+    assert "mine.jsonl:1 is left out: mine.jsonl:1: is no trajectory (" in errors
+    assert "no trajectory that an agent ended, and 1 records that cannot be read (the first: mine.jsonl:1: " in errors
+    Path("mine.jsonl").write_text("{}\n" + a_trajectory().model_dump_json() + "\n")
+    assert main(command) == 0
+    printed = capsys.readouterr()
+    assert "review mine: 1 trajectories" in printed.out
+    assert "mine.jsonl:1 is left out" in printed.err
+
+
 def test_a_damaged_database_is_named(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
     recipe = shipped("demo")
     Path("params.yaml").write_text(yaml.safe_dump(recipe))
@@ -142,6 +173,7 @@ def test_a_damaged_database_is_named(checkout: Path, capsys: pytest.CaptureFixtu
             "--out params.yaml exists and was not written by this command",
         ),
         (["collect", "nothing", "--out", "."], "--out . is a folder: name a file, such as labels.csv"),
+        (["open", ".", "--name", "x", "--format", "y"], "no format 'y': one of agent_reward_bench, atif"),
         (["open", "x", "--name", " "], "--name is empty: give the review a name"),
         (["open", "x", "--name", "x" * 251], "--name has 251 characters: give one of 250 at most"),
         (["open", "x", "--name", "x", *["--reviewer", "a"] * 11], "10 at most"),

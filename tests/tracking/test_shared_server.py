@@ -23,7 +23,7 @@ from components.tracking.backend import TrackingError
 from components.tracking.registry import DIGEST, DOWNLOADS
 from tests.buckets import bucket
 from tests.postgres import postgres
-from tests.samples import a_trajectory, a_verdict, recipe
+from tests.samples import a_task, a_trajectory, a_verdict, recipe
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
@@ -148,6 +148,22 @@ def test_a_server_that_wants_a_password_is_an_error_that_says_what_to_set(server
         stage_run(params, "train_sft", "key", Path("state")),
     ):
         pass
+
+
+def test_a_password_in_the_address_is_not_printed(server, params, capsys):
+    address = server.url.replace("://", "://waymark:a-long-password@")
+    tracking = params.tracking.model_copy(update={"tracking_uri": address})
+    with stage_run(params.model_copy(update={"tracking": tracking}), "train_sft", "a key", Path("state")):
+        pass
+    assert capsys.readouterr().out == ""
+
+
+def test_an_episode_with_a_long_answer_has_its_trace(server, params, logged_in):
+    trajectory = a_trajectory(a_task(1500), answer="x" * 1500)
+    with stage_run(params, "evaluate@sft", "long", Path("state")) as run:
+        run.evaluation([trajectory], [])
+    rows = server.rows(f"SELECT response_preview FROM trace_info WHERE request_preview LIKE '%{trajectory.task_id}%'")
+    assert rows == [("x" * 1000,)]
 
 
 def test_a_review_is_opened_and_read_on_a_server(params, logged_in):

@@ -64,6 +64,13 @@ def test_lists_of_traces_show_the_task_and_the_answer(
     assert (trace.info.request_preview, trace.info.response_preview) == (trajectory.task.intent, shown)
 
 
+def test_lists_of_traces_show_the_beginning_of_long_texts(params: Params, client: MlflowClient) -> None:
+    """A database server's columns of these texts hold no more."""
+    trajectory = a_trajectory(a_task(intent="i" * 1001), turns=1, answer="a" * 1001)
+    (trace,) = logged(params, client, [(trajectory, a_verdict(trajectory))])
+    assert (trace.info.request_preview, trace.info.response_preview) == ("i" * 1000, "a" * 1000)
+
+
 def test_screenshots_are_attached_byte_for_byte(params: Params, client: MlflowClient, checkout: Path) -> None:
     trajectory = a_trajectory(turns=1, final_screenshot=png("red"))
     (trace,) = logged(params, client, [(trajectory, a_verdict(trajectory))])
