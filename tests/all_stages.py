@@ -1,6 +1,6 @@
 """`python -m tests.all_stages`: all stages of the recipe in use, in the order of the DAG and in this process.
 
-The keys of the recipe that each of them reads are in `READS` then, by stage.
+With names of stages: only these, as they come. The keys of the recipe that each reads are in `READS` then, by stage.
 
 DVC starts a process for each stage, and each takes about ten seconds of CPU to import MLflow, Great Expectations and
 torch. `test_smoke` runs the stages as users do; tests of what the stages make with a recipe need not wait for that.
@@ -23,7 +23,8 @@ READS = Path(".waymark/reads.json")
 def main() -> None:
     """Run the stages as their commands in dvc.yaml do."""
     read: dict[str, list[str]] = {}
-    for stage in graph.read().values():
+    stages = graph.read()
+    for stage in [stages[name] for name in sys.argv[1:] or stages]:
         _, _, module, *arguments = shlex.split(stage.command)
         sys.argv[1:] = arguments
         with recorded() as reads:

@@ -6,17 +6,23 @@ would leave an output as it is although the recipe has changed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from components.params import NoEffect, Params, Section
 from components.pipeline import stage_run
 from components.tracking import runs
 from components.worlds.registry import Worlds
+
+DVC_YAML = Path(__file__).parents[1] / "dvc.yaml"
+NOT_NAMED = {"distill_judge": ["evaluation.promotion_min_tasks", "evaluation.bootstrap"]}
+"""They decide which judge is the champion, which is no output of the stage."""
 
 
 @dataclass
@@ -64,8 +70,14 @@ class RecipeReads:
                 self._name(f"{name}.{key}".removeprefix("."), value)
 
 
-def unnamed(reads: set[str], named: list[str]) -> list[str]:
-    """The keys that were read and are in no section or key that dvc.yaml names."""
+def unnamed(stage: str, reads: Collection[str]) -> list[str]:
+    """The keys that a stage has read and that are in no section or key that dvc.yaml names for it."""
+    name, _, variant = stage.partition("@")
+    entry = yaml.safe_load(DVC_YAML.read_text())["stages"][name]
+    entry = entry.get("do", entry)
+    replaced = ["worlds"] if str(stage_run.WORLD_SETTINGS) in entry["deps"] else []
+    keys = [key.replace("${key}", variant) for key in entry["params"]]
+    named = ["name", *keys, *replaced, *NOT_NAMED.get(stage, [])]  # MLflow's runs have the name
     return sorted(key for key in reads if not any(key == name or key.startswith(f"{name}.") for name in named))
 
 

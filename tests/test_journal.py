@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import resource
 import signal
 import subprocess
@@ -11,6 +12,7 @@ import tempfile
 import time
 import weakref
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -137,6 +139,18 @@ def test_an_append_that_hits_a_full_disk_leaves_the_journal_whole(tmp_path: Path
         journal.append(verdict)
     with Journal(path, Verdict) as journal:
         assert journal.records == [verdict, verdict]
+
+
+def test_what_is_acknowledged_is_on_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, calls = tmp_path / "journal.jsonl", Mock()
+    for name in ("write", "fsync"):
+        calls.attach_mock(Mock(wraps=getattr(os, name)), name)
+        monkeypatch.setattr(os, name, getattr(calls, name))
+    with Journal(path, Verdict) as journal:
+        assert [name for name, *_ in calls.mock_calls] == ["fsync"], "of the folder, which has a new file"
+        journal.append(a_verdict(a_trajectory()))
+    mark_final(path)
+    assert [name for name, *_ in calls.mock_calls] == ["fsync", *["write", "fsync"] * 2]
 
 
 APPENDER = """

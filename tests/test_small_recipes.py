@@ -27,12 +27,10 @@ from components.worlds.encyclopaedia.kiwix import INSTALL
 from tests.all_stages import READS
 from tests.recipe_reads import unnamed
 from tests.samples import shipped
-from tests.test_smoke import ROOT, STAGES, copy_project, run
+from tests.test_smoke import STAGES, copy_project, run
 
 pytestmark = [pytest.mark.slow, pytest.mark.exhaustive, pytest.mark.timeout(2500)]
 
-NOT_NAMED = {"distill_judge": ["evaluation.promotion_min_tasks", "evaluation.bootstrap"]}
-"""They decide which judge is the champion, which is no output of the stage."""
 SHRUNKEN: dict[str, dict[str, Any]] = {
     "browseragent-demo": {
         "worlds.encyclopaedia.kinds": ["capital", "calling-code"],
@@ -152,18 +150,10 @@ def test_every_stage_ran_and_the_report_is_written(ran):
 
 
 def test_dvc_yaml_names_the_keys_that_stages_read(ran):
-    stages = yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"]
     reads: dict[str, list[str]] = json.loads((ran.where / READS).read_text())
     assert set(reads) == STAGES | {"report"}
     del reads["report"]  # it shows the recipe of the results on which it depends
-    missing = {}
-    for name, keys in reads.items():
-        entry = stages[name.partition("@")[0]]
-        entry = entry.get("do", entry)
-        replaced = ["worlds"] if "data/tasks/worlds.json" in entry["deps"] else []
-        named = [*entry["params"], *replaced, *NOT_NAMED.get(name, [])]
-        missing[name] = unnamed(set(keys) - {"name"}, named)  # MLflow's runs have the name
-    assert {name: keys for name, keys in missing.items() if keys} == {}
+    assert {name: missing for name, keys in reads.items() if (missing := unnamed(name, keys))} == {}
 
 
 def test_every_policy_is_scored_on_every_task(ran):

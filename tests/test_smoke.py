@@ -25,6 +25,8 @@ import yaml
 from components.records import Outcome, Trajectory, Verdict
 from components.store import read_table
 from perf.two_machines import measure
+from tests.all_stages import READS
+from tests.recipe_reads import unnamed
 
 pytestmark = pytest.mark.slow
 
@@ -281,19 +283,31 @@ def test_sft_on_two_processes_that_shard_learns_what_one_learns(project):
     assert losses() == pytest.approx(before, rel=1e-2)
 
 
-@pytest.mark.timeout(2500)
-def test_an_installed_objective_trains_a_phase(project):
+@pytest.fixture(scope="module")
+def mean_baseline(project) -> dict:
+    """The result of a phase that an installed objective has trained."""
     recipe = (project / "params.yaml").read_text()
     raw = yaml.safe_load(recipe)
     raw["rl"] |= {"objective": {"name": "mean_baseline"}}
     (project / "params.yaml").write_text(yaml.safe_dump(raw))
     try:
-        run(project, "-m", "components.stages.train_rl", "short")
+        run(project, "-m", "tests.all_stages", "train_rl@short")
     finally:
         (project / "params.yaml").write_text(recipe)
-    result = json.loads((project / "reports/stages/train_rl@short.json").read_text())
-    assert [row["iteration"] for row in result["iterations"]] == [1, 2]
-    assert any(row["steps"] for row in result["iterations"])
+    return json.loads((project / "reports/stages/train_rl@short.json").read_text())
+
+
+@pytest.mark.timeout(2500)
+def test_an_installed_objective_trains_a_phase(mean_baseline):
+    assert [row["iteration"] for row in mean_baseline["iterations"]] == [1, 2]
+    assert any(row["steps"] for row in mean_baseline["iterations"])
+
+
+@pytest.mark.timeout(2500)
+def test_dvc_yaml_names_the_keys_that_a_phase_reads(project, mean_baseline):
+    (keys,) = json.loads((project / READS).read_text()).values()
+    assert "rl.short.max_steps" in keys
+    assert unnamed("train_rl@short", keys) == []
 
 
 @pytest.mark.exhaustive

@@ -129,6 +129,18 @@ def test_a_killed_stage_is_retried(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_a_stage_that_is_killed_twice_fails_the_flow(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "project", seconds=60)
+    flow = start(RUN, project)
+    for _ in range(2):
+        child = wait_for_stage(project, "collect")
+        child.kill()
+    text, _ = flow.communicate(timeout=240)
+    assert flow.returncode == 1
+    assert "FAILED collect" in text
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("signal_number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.exhaustive)])
 def test_a_stopped_flow_leaves_no_process_and_the_next_run_continues(tmp_path: Path, signal_number: int) -> None:
     project = make_project(tmp_path / "project", seconds=60)
@@ -140,6 +152,10 @@ def test_a_stopped_flow_leaves_no_process_and_the_next_run_continues(tmp_path: P
     assert flow.returncode != 0
     assert not child.is_running() or child.status() == psutil.STATUS_ZOMBIE  # until its new parent looks at it
     assert not process._marked_processes(mark)
+    yaml = (project / "dvc.yaml").read_text()
+    (project / "dvc.yaml").write_text(yaml.partition("  train:")[0].replace(" 60 ", " 0.05 "))
+    text, _ = start(RUN, project).communicate(timeout=240)
+    assert said(text, "OUTCOME") == {"collect": "ran"}
 
 
 def wait_for_stage(project: Path, stage: str) -> psutil.Process:

@@ -6,6 +6,7 @@ import math
 import random
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 import torch
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 from components.judge.distilled import target
 from components.model import Encoded, Encoder, Sample
 from components.params import LoRAParams, OptimParams
-from components.training import forward, training_state
+from components.training import forward, supervised, training_state
 from components.training.forward import PLAIN, PackingWarning, checked_forward
 from components.training.objectives import WeightedSample
 from components.training.objectives.sft import demonstrations, shuffle_units
@@ -75,7 +76,10 @@ def test_training_that_is_killed_ends_with_the_same_weights_and_losses(tmp_path,
     for last in (4, 7):
         with pytest.raises(Killed):
             trained(tmp_path / "training.pt", last)
+    gradients = Mock(wraps=supervised.accumulate_gradients)
+    monkeypatch.setattr(supervised, "accumulate_gradients", gradients)
     again, same = trained(tmp_path / "training.pt")
+    assert gradients.call_count == 3, "steps 7 to 9: the checkpoint is of step 6"
     assert again == losses
     assert len(losses) == 9
     assert all(torch.equal(same[name], weights[name]) for name in weights)
