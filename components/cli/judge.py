@@ -75,8 +75,8 @@ def calibrate(options: argparse.Namespace) -> int:
     labels_file = options.labels or table.with_name("verdicts.parquet")
     by_state = str(options.labels) == truth.STATE
     if missing := [str(path) for path in (table, *([] if by_state else [labels_file])) if not path.exists()]:
-        is_default = options.labels is None and table == TRAJECTORIES
-        fix = "`dvc repro judge_rollouts` makes data/judge" if is_default else "correct --trajectories or --labels"
+        is_made = {str(TRAJECTORIES), str(TRAJECTORIES.with_name("verdicts.parquet"))}.issuperset(missing)
+        fix = "`dvc repro judge_rollouts` makes data/judge" if is_made else "correct --trajectories or --labels"
         return fail(f"{', '.join(missing)}: no such file; {fix}")
     pairs = [(name, Path(file)) for name, _, file in (argument.partition("=") for argument in options.verdicts)]
     if unreadable := [f"{name}={file}" for name, file in pairs if not name or not file.is_file()]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import sys
 import webbrowser
 from pathlib import Path
@@ -50,9 +51,10 @@ def run(options: argparse.Namespace) -> int:
             return 0
         match = find_trajectory(tables, options.trajectory_id)
         if match is None:
-            command = f"waymark view --list --table {options.table}" if options.table else "waymark view --list"
+            option = f" --table {shlex.quote(str(options.table))}" if options.table else ""
             return fail(
-                f"no trajectory {options.trajectory_id or 'in these tables'}; `{command}` lists the trajectories"
+                f"no trajectory {options.trajectory_id or 'in these tables'}; `waymark view --list{option}` lists the "
+                "trajectories"
             )
         table, trajectory = match
         verdict = verdict_beside(table, trajectory)

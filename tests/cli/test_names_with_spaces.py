@@ -71,6 +71,16 @@ def test_the_command_that_shows_a_run_names_its_table(
     assert words(capsys.readouterr().out, "waymark view") == expected
 
 
+def test_the_command_that_lists_trajectories_names_the_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_table("my run/trajectories.parquet", Trajectory, [a_trajectory(a_task(1), turns=1)])
+    assert main.main(["view", "nope", "--table", "my run/trajectories.parquet"]) == 1
+    [_, command, _] = capsys.readouterr().err.split("`")
+    assert shlex.split(command) == ["waymark", "view", "--list", "--table", "my run/trajectories.parquet"]
+
+
 @pytest.mark.parametrize(("target", "program"), [("browser", "components.doctor"), ("demo", "flows.demo")])
 def test_make_passes_the_name_of_a_recipe_on_as_one_argument(target: str, program: str) -> None:
     command = ["make", "--dry-run", "--assume-old", ".venv/.stamp", target, "RECIPE=my recipe.yaml"]

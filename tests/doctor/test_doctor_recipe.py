@@ -178,6 +178,12 @@ def test_the_environment_of_the_servers_that_a_recipe_starts_is_required(tmp_pat
     assert recipe.vllm(tmp_path / "params.yaml", tmp_path)[0].ok
     [unused] = recipe.vllm(ROOT / "recipes/demo.yaml", tmp_path)
     assert not unused.required
+    values["inference"]["vllm"]["python"] = "elsewhere/bin/python"
+    values["tracking"]["tracking_uri"] = "http://server:5000"
+    values["placement"] |= {"store": "/shared", "pools": {"train_*": "gpu"}}
+    (tmp_path / "params.yaml").write_text(json.dumps(values))
+    [placed] = recipe.vllm(tmp_path / "params.yaml", tmp_path)
+    assert (placed.ok, placed.required, placed.finding) == (False, False, "no elsewhere/bin/python")
 
 
 @pytest.mark.parametrize(

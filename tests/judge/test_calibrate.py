@@ -303,7 +303,7 @@ def test_rules_ask_the_endpoint_where_only_a_model_can_tell(here, server, waymar
         (["--judges", "webjudge"], "judge.model.endpoint"),
         (["--judges", "rules,vote"], "a vote needs 3 judges beside it"),
         (["--verdicts", "data/judge/verdicts.parquet"], "write NAME=FILE"),
-        (["--trajectories", "nowhere.parquet"], "`dvc repro judge_rollouts`"),
+        (["--trajectories", "nowhere.parquet"], "no such file; correct --trajectories or --labels"),
         (["--labels", "params.yaml"], "no labels"),
         (["--labels", "data"], "data cannot be read (Is a directory): name a CSV file"),
         (["--labels", "data/judge/trajectories.parquet"], "trajectories.parquet row 0 is no verdict"),
@@ -321,6 +321,21 @@ def test_contradictory_options_are_refused_with_the_correct_ones(here, arguments
     done = waymark(*arguments)
     assert done.returncode == 1
     assert said in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        ([], "data/judge/trajectories.parquet, data/judge/verdicts.parquet: no such file; `dvc repro judge_rollouts`"),
+        (["--labels", "mine.csv"], "data/judge/trajectories.parquet: no such file; `dvc repro judge_rollouts`"),
+        (["--labels", "nope.csv"], "nope.csv: no such file; correct --trajectories or --labels"),
+    ],
+)
+def test_files_of_the_stage_alone_are_what_the_stage_makes(tmp_path, monkeypatch, capsys, arguments, problem):
+    monkeypatch.chdir(tmp_path)
+    Path("mine.csv").touch()
+    assert main.main(["judge", "calibrate", *arguments]) == 1
+    assert problem in capsys.readouterr().err
 
 
 def test_labels_of_other_trajectories_or_unknown_outcomes_are_refused(here, tmp_path):
