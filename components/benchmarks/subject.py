@@ -98,6 +98,7 @@ def _teacher(params: Params) -> Subject:
 
 
 def _slug(name: str) -> str:
-    """A model's name as a part of a file's name; with a checksum if other names would give the same."""
+    """A model's name as a part of a file's name; with a checksum if other names would give the same, except for the
+    same name with `-` in place of its `/`."""
     slug = re.sub(r"[^A-Za-z0-9.]+", "-", name).strip("-")
     return slug if name in (slug, slug.replace("-", "/", 1)) else f"{slug}-{digest(name)[:6]}"

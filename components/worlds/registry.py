@@ -226,7 +226,8 @@ def _teacher_problems(world: World, recipe: Params) -> list[str]:
         return []
     return [
         ": teacher.policy = scripted, and this world has no scripted teacher: set teacher.policy to endpoint and let a "
-        f"model teach, or write {type(world).__name__}.teacher (docs/how-to/add-a-world.md)"
+        f"model teach, or write {type(world).__name__}.teacher; if it makes no training tasks, give its section "
+        "`train: int = 0` (docs/how-to/add-a-world.md)"
     ]
 
 

@@ -74,7 +74,7 @@ class Wording(Record):
         usual = {shown.lower(): word for shown, word in self.answers.items()}
         longest_first = sorted(usual, key=len, reverse=True)
         pattern = rf"(?<!\w)({'|'.join(map(re.escape, longest_first))})(?!\w)"
-        return re.sub(pattern, lambda match: usual[match[0].lower()], answer, flags=re.IGNORECASE)
+        return re.sub(pattern, lambda match: usual.get(match[0].lower(), match[0]), answer, flags=re.IGNORECASE)
 
 
 def _usual_words(options: Mapping[str, str]) -> dict[str, str]:

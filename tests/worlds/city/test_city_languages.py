@@ -84,4 +84,5 @@ def test_a_date_may_be_in_the_language_of_the_site():
     months = Wording(options={"March": "marzo", "Monday": "lunes"}).needed([])
     assert months.usual("lunes, 30 de marzo de 2026") == "Monday, 30 March de 2026"
     assert months.usual("30 Marzo") == "30 March"
+    assert months.usual("LUNE\N{LATIN SMALL LETTER LONG S}") == "LUNE\N{LATIN SMALL LETTER LONG S}"
     assert Wording().usual("30 de marzo") == "30 de marzo"

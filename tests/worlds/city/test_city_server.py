@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import resource
 import socket
 from concurrent.futures import ThreadPoolExecutor
 
@@ -188,10 +189,17 @@ def test_a_snapshot_keeps_its_data_when_its_copy_changes_and_ends(server):
     assert server.diff(fork, again) == {}
 
 
-def test_idle_connections_of_browsers_keep_no_page_waiting(server):
-    """Sixteen contexts that have opened six sites keep up to 576."""
+def test_idle_connections_of_browsers_keep_no_page_waiting(image):
+    """Sixteen contexts that have opened six sites keep up to 576, more than a shell lets a process open by default."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
+    try:
+        server = Server(image)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     visitor = Visitor(server, server.reset())
     with contextlib.ExitStack() as stack:
+        stack.callback(server.stop)
         for _ in range(600):
             stack.enter_context(socket.create_connection(("127.0.0.1", server.port), timeout=10))
         assert "Harbour Forum" in visitor.get(FORUM, "/")

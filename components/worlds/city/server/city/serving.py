@@ -10,6 +10,7 @@ import argparse
 import json
 import mimetypes
 import os
+import resource
 import secrets
 import sys
 import threading
@@ -39,6 +40,10 @@ CONNECTIONS = 4096
 browser context keeps up to six to each of the sites that it has opened."""
 
 
+OTHER_FILES = 256
+"""Open files of the server beside connections to pages."""
+
+
 def main() -> None:
     """Serve until standard input ends, which the death of the parent does too.
 
@@ -49,6 +54,7 @@ def main() -> None:
     parser.add_argument("--port", type=int, default=0, help="of the pages; 0 chooses a free one")
     parser.add_argument("--control-port", type=int, default=0, help="of the control interface; 0 chooses a free one")
     options = parser.parse_args()
+    connections = connection_limit()
     os.environ["CITY_IMAGE"] = str(options.image.resolve())
     entropy.install()
     setup()
@@ -67,7 +73,7 @@ def main() -> None:
         threads=THREADS,
         clear_untrusted_proxy_headers=True,
         channel_timeout=IDLE_S,
-        connection_limit=CONNECTIONS,
+        connection_limit=connections,
         asyncore_use_poll=True,  # select knows 1024 connections at most
     )
     commands = waitress.create_server(
@@ -78,6 +84,13 @@ def main() -> None:
     ready = {"port": int(pages.effective_port), "control_port": int(commands.effective_port), "token": token}
     print(json.dumps(ready), flush=True)
     sys.stdin.read()
+
+
+def connection_limit() -> int:
+    """`CONNECTIONS`, or what the system lets this process open, less what it needs itself."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    return CONNECTIONS if most == resource.RLIM_INFINITY else max(1, min(CONNECTIONS, most - OTHER_FILES))
 
 
 def setup() -> None:
