@@ -14,7 +14,7 @@ from components.judge import require_rules
 from components.params import Params
 from components.records import Record, Rejection, Task, start_tabs
 from components.tasks import at_sites, shuffled
-from components.tasks.site_addresses import site_of
+from components.tasks.site_addresses import unserved
 from components.worlds import worlds_of
 
 
@@ -35,16 +35,14 @@ def judgeable_tasks(benchmark: Benchmark, recipe: Params, folder: Path) -> tuple
         RuleError: rules judge, and cannot judge all tasks (`require_rules`).
     """
     tasks, rejected = file_tasks(benchmark, folder)
-    tasks = [at_sites(task, recipe.tasks.sites) for task in tasks]
-    without_address = [
-        next((tab for tab in start_tabs(task.start_url) if site_of(tab) is not None), None) for task in tasks
-    ]
-    missing = [address for address in without_address if address is not None]
+    missing = [start for task in tasks if (start := unserved(task, recipe.tasks.sites)) is not None]
     if missing:
+        tab, site = missing[0]
         raise BenchmarkError(
-            f"{len(missing)} tasks of {benchmark.name} begin on sites that you must serve, such as "
-            f"{missing[0]}: give the address in tasks.sites of the recipe, as {site_of(missing[0])}"
+            f"{len(missing)} tasks of {benchmark.name} begin on sites that you must serve, such as {tab}: give the "
+            f"address in tasks.sites of the recipe, as {site}"
         )
+    tasks = [at_sites(task, recipe.tasks.sites) for task in tasks]
     if "rules" in (benchmark.judge, *benchmark.also):
         require_rules(tasks)
     return tasks, rejected

@@ -63,7 +63,8 @@ def _complete(recipe: Params) -> str | None:
     if yaml.safe_load(DEFAULT_PATH.read_text(encoding="utf-8")) == values:
         return None
     is_as_written = read_written(DEFAULT_PATH).state is State.AS_WRITTEN
-    kept = None if is_as_written else f"{DEFAULT_PATH} lacked keys: the file without them is kept as {_copy()}"
+    difference = "lacked keys, or wrote values in another way"
+    kept = None if is_as_written else f"{DEFAULT_PATH} {difference}: the former file is kept as {_copy()}"
     _write(with_header_of(DEFAULT_PATH, as_yaml(values)))
     return kept
 

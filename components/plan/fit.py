@@ -197,16 +197,24 @@ def as_options(settings: Settings) -> str:
 
 
 def _with_settings(settings: Mapping[str, Any], chain: Sequence[Layer]) -> Params:
-    """The recipe with the settings as one layer on top of its own."""
-    keys: dict[str, Any] = {}
+    """The recipe with the settings as one layer on top of its own. What goes inside a null is in a layer above it."""
+    worlds_kept: dict[str, Any] = {}
     if WORLDS not in settings and any(key.startswith(f"{WORLDS}.") for key in settings):
         worlds = resolve([*chain], Params).get(WORLDS) or {}
-        keys = {WORLDS: {name: {} for name, section in worlds.items() if section is not None}}
+        worlds_kept = {WORLDS: {name: {} for name, section in worlds.items() if section is not None}}
+    layers = [worlds_kept]
     for key, value in settings.items():
         for part in reversed(key.split(".")):
             value = {part: value}
-        keys = _merged_deeply(keys, value)
-    return from_chain([Layer(Path("--set"), keys), *chain] if keys else chain, Params)
+        if _goes_inside_null(layers[0], value):
+            layers.insert(0, worlds_kept)
+        layers[0] = _merged_deeply(layers[0], value)
+    return from_chain([*(Layer(Path("--set"), keys) for keys in layers if keys), *chain], Params)
+
+
+def _goes_inside_null(keys: Mapping[str, Any], more: Mapping[str, Any]) -> bool:
+    shared = [(keys[key], value) for key, value in more.items() if key in keys and isinstance(value, Mapping)]
+    return any(old is None or (isinstance(old, Mapping) and _goes_inside_null(old, value)) for old, value in shared)
 
 
 def _merged_deeply(keys: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from components.tasks import (
     require_few_rejected,
     require_pinned,
     require_sets,
+    unserved,
     with_horizon,
     write_rejections_csv,
 )
@@ -58,10 +59,12 @@ def main() -> None:
             def report(done: int, hosts: int) -> None:
                 run.progress(done / hosts, 2, f"start pages of {done} of {hosts} hosts")
 
-            answering, silent = check_start_pages(on_the_web, loaded.origins, run.state / START_PAGES, report)
+            nowhere = {task.task_id for task in loaded.tasks if unserved(task, params.tasks.sites) is not None}
+            asked_for = [task for task in on_the_web if task.task_id not in nowhere]
+            answering, silent = check_start_pages(asked_for, loaded.origins, run.state / START_PAGES, report)
             write_rejections_csv(REJECTED_CSV, [*rejections, *silent])
-            require_an_answer(len(on_the_web), len(answering), REJECTED_CSV)
-            gone = {task.task_id for task in on_the_web} - {task.task_id for task in answering}
+            require_an_answer(len(on_the_web), len(on_the_web) - len(silent), REJECTED_CSV)
+            gone = {task.task_id for task in asked_for} - {task.task_id for task in answering}
             unreachable = [task for task in tasks if task.task_id in gone and task.split not in TRAINED_ON]
             tasks = [task for task in tasks if task.task_id not in gone]
         run.progress(1, 2, f"tasks of {', '.join(worlds.names)}")

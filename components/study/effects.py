@@ -38,6 +38,8 @@ NO_VARIANCE = 1e-12
 """Variances of means of scores are 0 or far larger; what is below is an error of rounding."""
 MIN_COMMON = 0.8
 """Least share of a seed's tasks, judged or not, that all seeds must have in common for tasks to count as the same."""
+MIN_JUDGED = 0.2
+"""Least share of a seed's judged tasks that must be judged in every run for an effect to rest on these alone."""
 METHOD = (
     "Differences are paired by task and seed. Intervals hold for other seeds and other tasks: the variance is that of "
     "resampled seeds plus that of resampled tasks minus that of single episodes, with Student's t quantiles for few "
@@ -54,7 +56,7 @@ class Effect(Record):
     `ci95` holds together with those of the other arms. `df` are the degrees of freedom of `se`; both are 0 if all
     differences are equal, and the interval is then as wide as unseen tasks allow. `left_out` counts tasks that are not
     judged in every run. `by_seed` has the mean difference of each seed. `same_tasks` is false if the seeds have
-    different tasks, or none that is judged in every run; the interval is then over the seeds alone, which each bring
+    different tasks, or few that are judged in every run; the interval is then over the seeds alone, which each bring
     tasks of their own.
     """
 
@@ -104,7 +106,8 @@ def effect(arm: Mapping[int, Scores], base: Mapping[int, Scores], level: float =
     common = sorted(set.intersection(*(set(by_task) for by_task in differences.values())))
     attempted = {task for seed in differences for task in (*arm[seed], *base[seed])}
     of_both = [arm[seed].keys() & base[seed].keys() for seed in differences]
-    same_tasks = bool(common) and len(set.intersection(*of_both)) >= MIN_COMMON * max(map(len, of_both))
+    are_same = len(set.intersection(*of_both)) >= MIN_COMMON * max(map(len, of_both))
+    same_tasks = are_same and len(common) >= MIN_JUDGED * max(map(len, differences.values()))
     if same_tasks:
         diffs_ST = np.array([[by_task[task] for task in common] for by_task in differences.values()])
         means_S, tasks = diffs_ST.mean(axis=1), len(common)

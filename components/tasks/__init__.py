@@ -12,7 +12,7 @@ from components.tasks.funnel import SELECTION, Funnel, FunnelStep
 from components.tasks.proposal import Answer, Ask, Unusable
 from components.tasks.rejections import TooManyRejected, require_few_rejected, write_rejections_csv
 from components.tasks.sampling import mixture, shuffled
-from components.tasks.site_addresses import at_sites
+from components.tasks.site_addresses import at_sites, unserved
 from components.tasks.sources import Loaded, Origin, load_files, parse_rows
 from components.tasks.split import split_by_website
 from components.tasks.start_pages import check_start_pages, require_an_answer
@@ -54,6 +54,7 @@ __all__ = [
     "shuffled",
     "split_by_website",
     "subsets",
+    "unserved",
     "with_horizon",
     "without_horizon",
     "write_rejections_csv",

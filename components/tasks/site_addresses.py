@@ -44,6 +44,13 @@ def website_of_start(start_url: str) -> str:
     return websites[0]
 
 
+def unserved(task: Task, sites: Mapping[str, str]) -> tuple[str, str] | None:
+    """The first tab that begins on a site without an address in `sites`, and the site's name; None if there is none.
+    The task is as before `at_sites`, whose addresses may be of `LOCAL`, too."""
+    matches = ((tab, _pattern(task).match(tab)) for tab in start_tabs(task.start_url))
+    return next(((tab, _site(match)) for tab, match in matches if match and _site(match) not in sites), None)
+
+
 def at_sites(task: Task, sites: Mapping[str, str]) -> Task:
     """The task with the addresses of `sites` (name to address) in place of placeholders; unknown placeholders stay.
 
@@ -63,15 +70,18 @@ def at_sites(task: Task, sites: Mapping[str, str]) -> Task:
         site = _site(match)
         return sites[site].rstrip("/") if site in sites else match[0]
 
-    is_webarena = task.evaluator.get("type") == "webarena"
-    if not sites or (not is_webarena and site_of(task.start_url) is None):
+    pattern = _pattern(task)
+    if not sites or (pattern is _PLACEHOLDER and site_of(task.start_url) is None):
         return task
-    pattern = _EITHER if is_webarena else _PLACEHOLDER
     evaluator = task.evaluator | {
         key: with_addresses(task.evaluator[key]) for key in ("eval", "addresses") if key in task.evaluator
     }
     changes = {"start_url": with_addresses(task.start_url), "reference_answer": with_addresses(task.reference_answer)}
     return task.model_copy(update={**changes, "evaluator": evaluator})
+
+
+def _pattern(task: Task) -> re.Pattern[str]:
+    return _EITHER if task.evaluator.get("type") == "webarena" else _PLACEHOLDER
 
 
 def _site(match: re.Match[str]) -> str:

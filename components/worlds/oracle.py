@@ -348,8 +348,7 @@ class Oracle:
         return self._past[begin:]
 
     def _retry(self, elements: Sequence[Listed]) -> bool:
-        """After a detour, once: take earlier steps again that the site may have forgotten, from one on whose target the
-        page has. Steps that write are not repeated."""
+        """After a detour, once: repeat steps that the site may have forgotten, from one whose target the page has."""
         if not self._may_retry or len(self._steps) > self._left:
             return False
         steps = self._since_anywhere()

@@ -128,6 +128,13 @@ def test_a_completed_file_is_still_one_that_was_changed_by_hand(capsys: pytest.C
     assert "(it differs from recipes/one.yaml in seed)" in capsys.readouterr().err
 
 
+def test_a_number_in_another_form_is_not_called_a_missing_key(capsys: pytest.CaptureFixture[str]) -> None:
+    text = edit("max_rejected: 0.05", "max_rejected: 5e-2")  # a text to YAML, which a recipe takes for the number
+    assert main.main(["use", "params.yaml"]) == 0
+    assert (COPY.read_text(), "max_rejected: 0.05" in PARAMS.read_text()) == (text, True)
+    assert "params.yaml lacked keys, or wrote values in another way: the former" in capsys.readouterr().err
+
+
 def test_a_completed_file_without_other_changes_is_as_written() -> None:
     written = PARAMS.read_text()
     remove_key()
@@ -142,7 +149,7 @@ def test_completing_a_file_keeps_the_copies_that_exist(capsys: pytest.CaptureFix
     second = remove_key()
     assert main.main(["use", "params.yaml"]) == 0
     assert [COPY.read_text(), Path("params.yaml.bak1").read_text()] == [first, second]
-    assert "the file without them is kept as params.yaml.bak1\n" in capsys.readouterr().err
+    assert "the former file is kept as params.yaml.bak1\n" in capsys.readouterr().err
 
 
 def test_a_file_of_an_earlier_version_stays_one_as_written() -> None:

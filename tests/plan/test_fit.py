@@ -143,6 +143,13 @@ def test_a_setting_inside_a_world_leaves_the_other_worlds(tmp_path, settings, wo
     assert [*recipe_with(recipe, settings).worlds] == worlds
 
 
+def test_a_key_inside_a_section_that_is_null_starts_from_the_defaults():
+    settings = {"seed": 7, "rl.validation": None, "rl.validation.every": 2, "rl.validation.tasks": 5}
+    params = recipe_with(Path("demo"), settings)
+    assert (params.rl.validation.every, params.rl.validation.tasks) == (2, 5)
+    assert (params.seed, params.rl.validation.heldout) == (7, 0), "the recipe has 4"
+
+
 def test_a_setting_that_another_one_makes_useless_is_refused():
     settings = {"inference.vllm.max_in_flight": 7, "inference.engine": "transformers"}
     with pytest.raises(RecipeError, match=r"--set: inference\.vllm\.max_in_flight = 7: has no effect"):

@@ -176,6 +176,17 @@ def test_seeds_without_a_task_judged_in_all_are_compared_by_seed_alone():
     assert (result.tasks, result.left_out, result.same_tasks) == (8, 0, False)
 
 
+def test_an_effect_does_not_rest_on_one_task_of_many():
+    """Each seed judges half of the tasks, and both only the first."""
+    judged = [{0, *range(seed, 100, 2)} for seed in range(2)]
+    base = {seed: by_task([0.0 if place in judged[seed] else None for place in range(100)]) for seed in range(2)}
+    arm = {seed: by_task([float(place < 40) for place in range(100)]) for seed in range(2)}
+    result = effect(arm, base)
+    assert result is not None
+    assert (result.tasks, result.same_tasks) == (100, False)
+    assert result.diff == pytest.approx(0.4, abs=0.02)
+
+
 def test_seeds_with_tasks_of_their_own_are_compared_by_seed_alone():
     base = {seed: {f"{seed}/{n}": 0.0 for n in range(20)} for seed in range(3)}
     arm = {seed: {f"{seed}/{n}": float(n < 2 + 5 * seed) for n in range(20)} for seed in range(3)}

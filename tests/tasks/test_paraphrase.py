@@ -59,6 +59,7 @@ def test_facts_are_quotes_names_numbers_addresses_and_known_values(cleat: Task) 
         ("Compare Stratford-upon-Avon and O'Fallon", ["Stratford-upon-Avon", "O'Fallon"]),
         ("Send 'it's here' to the owners' list", ["it's here"]),
         ("Envoie « rapport final » à «b» et ‘c’", ["rapport final", "b", "c"]),
+        ("Find hotels of the '90s for the guests' rooms", []),
         ('Write "All is well." Change nothing', ["All is well."]),
     ],
 )

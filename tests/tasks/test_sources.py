@@ -11,7 +11,7 @@ import pytest
 from components import store
 from components.params import TaskFile, TaskParams
 from components.records import Rejection, Task
-from components.tasks import at_sites, load_files, parse_rows
+from components.tasks import at_sites, load_files, parse_rows, unserved
 from components.tasks.rows import WebGymRow
 
 FIXTURES = Path(__file__).parent / "fixtures"
@@ -284,6 +284,14 @@ def test_configured_sites_replace_placeholders_and_published_ports() -> None:
     assert at_sites(tasks[0], {}) == tasks[0]
     local = at_sites(tasks[0], {"shopping": "http://localhost:8080", "reddit": "http://forum.test"})
     assert local.start_url == "http://localhost:8080/a.html |AND| http://localhost:8080/b.html", "no published port"
+
+
+def test_a_site_without_an_address_is_named_by_its_first_tab() -> None:
+    shop, forum = load_files([FIXTURES / "webarena.json"]).tasks
+    assert unserved(forum, {}) == ("http://localhost:8080/f/plants", "reddit")
+    assert unserved(forum, {"reddit": "http://localhost:9999"}) is None
+    assert unserved(shop, {"reddit": "http://forum.test"}) == ("__SHOPPING__/a.html", "shopping")
+    assert unserved(shop, {"shopping": "http://localhost:8080"}) is None, "served there, though it is another's port"
 
 
 def test_a_published_port_is_an_address_like_any_other_in_other_tasks(task: Callable[..., Task]) -> None:

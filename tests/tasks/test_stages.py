@@ -130,6 +130,8 @@ def test_an_evaluation_task_with_a_dead_page_still_excludes_training_tasks(proje
     rows += [task_row(down, "lamp") | {"task_id": "theirs/lamp", "website": "theirs.test"}]
     rows += [task_row(site, "shelf") | {"task_id": "theirs/shelf", "website": "theirs.test"}]
     rows += [task_row(site, "lamp") | {"task_id": "book/1", "intent": "Who?", "start_url": "http://encyclopaedia"}]
+    to_serve = {"start_url": "http://localhost:9003/", "evaluator": {"type": "webarena"}}  # without tasks.sites.map
+    rows += [task_row(down, "lamp") | {"task_id": "map/1", "intent": "Where?", "website": "map"} | to_serve]
     (project / "mine.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     recipe = yaml.safe_load((project / "params.yaml").read_text())
     recipe["worlds"]["miniwob"] |= {"heldout": [], "train_per_family": 1}
@@ -146,10 +148,10 @@ def test_an_evaluation_task_with_a_dead_page_still_excludes_training_tasks(proje
     def ids(table: str) -> list[str]:
         return [task.task_id for task in store.read_table(project / table, Task) if task.seed is None]
 
-    assert ids("data/tasks/tasks.parquet") == ["ours/lamp", "ours/chair", "theirs/shelf", "book/1"]
+    assert ids("data/tasks/tasks.parquet") == ["ours/lamp", "ours/chair", "theirs/shelf", "book/1", "map/1"]
     assert ids("data/tasks/unreachable.parquet") == ["theirs/lamp"]
     rejected = store.read_table(project / "data/tasks/rejected.parquet", Rejection)
-    assert [one.field for one in rejected] == ["start_url"], "one of six rows, which is above quality.max_rejected"
+    assert [one.field for one in rejected] == ["start_url"], "one of seven rows, which is above quality.max_rejected"
     collected = result(project, "collect_tasks")
     assert (collected["rejected"], collected["unreachable"]) == (1, 1)
     assert ids("data/pools/train.parquet") == ["ours/chair"]
