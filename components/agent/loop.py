@@ -237,7 +237,7 @@ async def _play(
         try:
             async with asyncio.timeout(agent.inference_timeout_s) as turn_timeout:
                 clock = RequestClock(episode_timeout, turn_timeout)
-                completion = await policy.complete(replace(request, clock=clock))
+                completion = await policy.complete(replace(request, clock=clock, observation=observation))
         except TimeoutError:
             return Termination.INFERENCE_TIMEOUT
         except RequestRefusedError as error:

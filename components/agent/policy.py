@@ -10,7 +10,7 @@ from typing import Literal, Protocol
 
 from components.agent.rendering import Prompt
 from components.params import SamplingParams
-from components.records import Turn
+from components.records import Observation, Turn
 
 
 class RequestClock:
@@ -45,6 +45,8 @@ class Request:
     max_tokens: int
     seed: int
     clock: RequestClock = field(default_factory=RequestClock, compare=False, repr=False)
+    observation: Observation | None = field(default=None, compare=False, repr=False)
+    """The page that the prompt shows last; None outside of an episode."""
 
 
 class RequestRefusedError(Exception):

@@ -1,0 +1,187 @@
+"""An episode whose policy is at the other end of a connection."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import uuid
+from collections import Counter
+from typing import Any
+
+from components.agent import Completion, EpisodeSettings, EpisodeSpec, Prompt, Request, run_episode, trajectory_of
+from components.agent.protocols import protocol
+from components.browser import Environments, SandboxError
+from components.journal import Journal
+from components.judge import reward, rules_verdict
+from components.openenv.messages import (
+    ResetRequest,
+    WebAction,
+    WebObservation,
+    WebState,
+    encoded,
+    page_of,
+    result_of,
+)
+from components.params import RLParams
+from components.policies.chat import as_messages
+from components.records import Task, Termination, ToolCall, Trajectory
+from components.rollout.pacing import OpenSession
+from components.success import needs_judge, success
+
+
+class ActionError(ValueError):
+    """An action or a reset is not possible now; the message says what is. The episode is as it was."""
+
+
+class ClientPolicy:
+    """A policy that hands each request to a client and waits for its response. The episode's clocks stop meanwhile."""
+
+    def __init__(self, version: str) -> None:
+        self.version = version
+        self.requests = asyncio.Queue[Request]()
+        self.responses = asyncio.Queue[Completion]()
+
+    def prompt_tokens(self, prompt: Prompt) -> int:
+        """The client counts its own tokens."""
+        return 0
+
+    async def complete(self, request: Request) -> Completion:
+        """The client's response."""
+        with request.clock.stopped():
+            await self.requests.put(request)
+            return await self.responses.get()
+
+
+class EpisodeMaker:
+    """What the episodes of a server share.
+
+    Args:
+        pool: the browsers, open.
+        settings: prompts and limits.
+        rl: the keys that rewards depend on.
+        open_session: opens an episode's browser instead of the pool, at the recipe's pace.
+        journal: gets each trajectory that has ended. New trajectories have other ids than those that are in it.
+    """
+
+    def __init__(
+        self,
+        pool: Environments,
+        settings: EpisodeSettings,
+        rl: RLParams,
+        open_session: OpenSession | None = None,
+        journal: Journal[Trajectory] | None = None,
+    ) -> None:
+        self.settings = settings
+        self.rl = rl
+        self.open_session: OpenSession = open_session or (lambda spec: pool.session(spec.task))
+        self.journal = journal
+        self._attempts = Counter(
+            trajectory.task.task_id for trajectory in (journal.records if journal is not None else ())
+        )
+
+    def begin(self, task: Task, request: ResetRequest) -> ClientEpisode:
+        """Begin an episode. Its browser opens in the background."""
+        attempt = self._attempts[task.task_id]
+        self._attempts[task.task_id] += 1
+        return ClientEpisode(self, EpisodeSpec(task, attempt, request.policy, request.seed or 0), request)
+
+
+class ClientEpisode:
+    """One episode. `first` opens it, `act` takes each action, `close` ends it early."""
+
+    def __init__(self, maker: EpisodeMaker, spec: EpisodeSpec, request: ResetRequest) -> None:
+        self.state = WebState(
+            episode_id=request.episode_id or str(uuid.uuid4()), task_id=spec.task.task_id, split=spec.task.split
+        )
+        self._maker = maker
+        self._spec = spec
+        self._has_messages = request.messages
+        self._protocol = protocol(maker.settings.agent.protocol)
+        self._policy = ClientPolicy(spec.policy_version)
+        self._run = asyncio.create_task(self._play())
+
+    async def first(self) -> WebObservation:
+        """The start page. The episode may have ended already, if the page could not be opened.
+
+        Raises:
+            Exception: of opening the browser, such as `EpisodeNotStartedError`.
+        """
+        return await self._next(None)
+
+    async def act(self, action: WebAction) -> WebObservation:
+        """The page after an action, or the episode's end.
+
+        Raises:
+            ActionError: the episode has ended, or the protocol cannot express the calls.
+        """
+        if self.state.termination is not None or self._run.done():
+            raise ActionError("the episode has ended: send a reset to begin the next one")
+        await self._policy.responses.put(Completion([], [], self._response(action), action.finish_reason))
+        self.state.step_count += 1
+        return await self._next(0.0)
+
+    async def close(self) -> None:
+        """End the episode and close its browser. An episode that has not ended is not recorded."""
+        self._run.cancel()
+        with contextlib.suppress(asyncio.CancelledError, Exception):
+            await self._run
+
+    def _response(self, action: WebAction) -> str:
+        if action.response is not None:
+            return action.response
+        calls = [ToolCall(name=call.name, arguments=call.arguments) for call in action.calls]
+        try:
+            return self._protocol.write(action.thought, calls)
+        except (KeyError, TypeError, ValueError) as error:
+            raise ActionError(f"the protocol {self._protocol.name} cannot express these calls: {error}") from error
+
+    async def _next(self, reward_before_end: float | None) -> WebObservation:
+        """Wait for the episode's next request or for its end."""
+        waiting = asyncio.ensure_future(self._policy.requests.get())
+        try:
+            await asyncio.wait([waiting, self._run], return_when=asyncio.FIRST_COMPLETED)
+            if waiting.done():
+                return self._observed(waiting.result(), reward_before_end)
+        finally:
+            waiting.cancel()
+        return await self._ended(await self._run)
+
+    def _observed(self, request: Request, reward_before_end: float | None) -> WebObservation:
+        assert request.observation is not None, "an episode's request has its page"
+        return WebObservation(
+            reward=reward_before_end,
+            instruction=self._spec.task.intent,
+            feedback=request.turns[-1].feedback if request.turns else [],
+            messages=as_messages(request.prompt) if self._has_messages else None,
+            metadata={"task_id": self._spec.task.task_id},
+            **page_of(request.observation),
+        )
+
+    async def _ended(self, trajectory: Trajectory) -> WebObservation:
+        rl = self._maker.rl
+        verdict = await asyncio.to_thread(rules_verdict, trajectory) if needs_judge(trajectory) else None
+        score = reward(trajectory, verdict, rl.format_error, rl.action_cost)
+        self.state.termination = trajectory.termination
+        last = trajectory.turns[-1] if trajectory.turns else None
+        result = result_of(trajectory, verdict, success(trajectory, verdict))
+        return WebObservation(
+            done=True,
+            reward=None if score.masked else score.value,
+            instruction=self._spec.task.intent,
+            url=trajectory.ending.url if trajectory.ending else last.observation.url if last else "",
+            screenshot=encoded(trajectory.final_screenshot),
+            feedback=last.feedback if last else [],
+            metadata={"task_id": self._spec.task.task_id, **result},
+        )
+
+    async def _play(self) -> Trajectory:
+        try:
+            async with self._maker.open_session(self._spec) as session:
+                trajectory = await run_episode(self._spec, session, self._policy, self._maker.settings)
+        except SandboxError as error:  # the browser died; the client's actions cannot be run again
+            diagnostics: dict[str, Any] = {"error": str(error)}
+            speaks = self._maker.settings.agent.protocol
+            trajectory = trajectory_of(self._spec, speaks, Termination.SANDBOX_ERROR, diagnostics)
+        if self._maker.journal is not None:
+            self._maker.journal.append(trajectory)
+        return trajectory
