@@ -24,7 +24,7 @@ from components.openenv.messages import (
 )
 from components.params import RLParams
 from components.policies.chat import as_messages
-from components.records import Task, Termination, ToolCall, Trajectory
+from components.records import Image, Task, Termination, ToolCall, Trajectory
 from components.rollout.pacing import OpenSession
 from components.success import needs_judge, success
 
@@ -95,7 +95,7 @@ class ClientEpisode:
         )
         self._maker = maker
         self._spec = spec
-        self._has_messages = request.messages
+        self._request = request
         self._protocol = protocol(maker.settings.agent.protocol)
         self._policy = ClientPolicy(spec.policy_version)
         self._run = asyncio.create_task(self._play())
@@ -152,7 +152,8 @@ class ClientEpisode:
             reward=reward_before_end,
             instruction=self._spec.task.intent,
             feedback=request.turns[-1].feedback if request.turns else [],
-            messages=as_messages(request.prompt) if self._has_messages else None,
+            screenshot=self._screenshot(request.observation.screenshot),
+            messages=as_messages(request.prompt) if self._request.messages else None,
             metadata={"task_id": self._spec.task.task_id},
             **page_of(request.observation),
         )
@@ -169,10 +170,13 @@ class ClientEpisode:
             reward=None if score.masked else score.value,
             instruction=self._spec.task.intent,
             url=trajectory.ending.url if trajectory.ending else last.observation.url if last else "",
-            screenshot=encoded(trajectory.final_screenshot),
+            screenshot=self._screenshot(trajectory.final_screenshot),
             feedback=last.feedback if last else [],
             metadata={"task_id": self._spec.task.task_id, **result},
         )
+
+    def _screenshot(self, image: Image | None) -> str | None:
+        return encoded(image) if self._request.screenshot else None
 
     async def _play(self) -> Trajectory:
         try:

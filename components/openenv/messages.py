@@ -108,6 +108,9 @@ class ResetRequest(Message):
     task_id: str | None = None
     messages: bool = False
     """Whether observations have the recipe's prompt, with all its screenshots."""
+    screenshot: bool = True
+    """Whether observations have the screenshot. Some clients, such as that of verifiers, put a whole observation into
+    the prompt of a text model."""
     policy: str = "client"
     """The name of the client's policy, which recorded trajectories have."""
 
@@ -124,12 +127,11 @@ def encoded(image: Image | None) -> str | None:
 
 
 def page_of(observation: Observation) -> dict[str, Any]:
-    """The fields of `WebObservation` that describe a page."""
+    """The fields of `WebObservation` that describe a page, without its screenshot."""
     return {
         "url": observation.url,
         "tabs": [PageTab(**tab.model_dump()) for tab in observation.tabs],
         "viewport": observation.viewport,
-        "screenshot": encoded(observation.screenshot),
         "text": observation.text,
     }
 

@@ -172,6 +172,13 @@ def test_a_response_is_read_in_the_recipes_protocol(server, client):
     assert client.call("done", answer="")["reward"] == 1.0
 
 
+def test_a_client_without_use_for_screenshots_gets_none(client):
+    assert client.reset(seed=1, screenshot=False)["screenshot"] is None
+    assert client.call("wait", seconds=0.1)["screenshot"] is None
+    assert client.call("done", answer="")["screenshot"] is None
+    assert client.reset(seed=1)["screenshot"] is not None
+
+
 def test_wrong_calls_get_feedback_and_repeated_ones_end_the_episode(client):
     client.reset(seed=1)
     first = client.call("fly", name="x")
