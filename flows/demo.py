@@ -17,6 +17,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from components.redaction import redacted
+
 SERVER_SETTINGS = {
     "PREFECT_SERVER_ALLOW_EPHEMERAL_MODE": "true",
     "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "180",
@@ -41,11 +43,17 @@ def main(arguments: list[str] | None = None) -> int:
     from dvc.exceptions import DvcException
 
     from flows import graph, process
+    from flows.clone_lock import only_pipeline
     from flows.crash_safe_dvc import StageFailed, repair
 
-    process.own_children(Path.cwd())
-    for line in repair():
-        console.print(line)
+    try:
+        with only_pipeline(Path.cwd()):
+            process.own_children(Path.cwd())
+            for line in repair():
+                console.print(line)
+    except StageFailed as error:
+        console.print(str(error), markup=False)
+        return 1
     try:
         is_up_to_date = options.recipe is None and not graph.to_run(graph.read(with_status=True))
     except (DvcException, RecursionError) as error:  # DVC raises the latter for thousands of nested brackets
@@ -54,7 +62,16 @@ def main(arguments: list[str] | None = None) -> int:
     if is_up_to_date:
         console.print("Every stage is up to date.")
         return show(console, Path.cwd(), time.monotonic() - start)
-    console.print("Starting a Prefect API for this run ...", style="dim")
+    server = os.environ.get("PREFECT_API_URL")
+    if not server:
+        console.print("Starting a Prefect API for this run ...", style="dim")
+    elif not answers(server):
+        console.print(
+            f"No Prefect server answers at {redacted(server)} (PREFECT_API_URL): start it with `make ui`, or `unset "
+            "PREFECT_API_URL`, after which each run starts its own.",
+            markup=False,
+        )
+        return 1
 
     from flows.pipeline import PipelineFailed, pipeline
     from flows.placement.shared_store import StoreError
@@ -70,6 +87,17 @@ def main(arguments: list[str] | None = None) -> int:
     return show(console, Path.cwd(), time.monotonic() - start)
 
 
+def answers(server: str) -> bool:
+    """Whether anything answers at the address of a Prefect server, also with an error."""
+    import httpx
+
+    try:
+        httpx.get(f"{server.rstrip('/')}/health", timeout=10)
+    except (httpx.HTTPError, httpx.InvalidURL):
+        return False
+    return True
+
+
 def wrong_recipe() -> str:
     """What is wrong with the params.yaml in use, and what to do; empty if nothing is."""
     command = [sys.executable, "-m", "components.cli.main", "validate", "params.yaml"]
@@ -79,8 +107,9 @@ def wrong_recipe() -> str:
 
 def configure_prefect(root: Path) -> None:
     """Set the environment of the ephemeral server. Must run before prefect is imported, which reads it."""
-    if "PREFECT_API_URL" in os.environ:
+    if os.environ.get("PREFECT_API_URL"):
         return
+    os.environ.pop("PREFECT_API_URL", None)
     os.environ.pop("PREFECT_API_KEY", None)  # with a key and no URL, Prefect records no task runs
     home = root / ".waymark/prefect"
     home.mkdir(parents=True, exist_ok=True)

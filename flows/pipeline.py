@@ -38,6 +38,7 @@ from rich.console import Console
 
 from flows import graph, prerequisites, process
 from flows.artifacts import PROGRESS, ProgressArtifact, publish_metrics, read_progress
+from flows.clone_lock import only_pipeline
 from flows.console import StageConsole
 from flows.crash_safe_dvc import InfrastructureFailed, Outcome, StageFailed, repair, repro
 from flows.placement.pool import Pools, placement_of
@@ -67,11 +68,16 @@ def pipeline(recipe: str | None = None, side_by_side: int | None = None) -> dict
             do not count.
 
     Raises:
-        StageFailed: the recipe is wrong, a stage lacks a key or a file (`prerequisites`), a work pool that the recipe
-            names does not exist, or another pipeline uses its store.
+        StageFailed: another pipeline runs in this clone or uses the recipe's store, the recipe is wrong, a stage lacks
+            a key or a file (`prerequisites`), or a work pool that the recipe names does not exist.
         StoreError: the store that its section `placement` names cannot be written.
         PipelineFailed: a stage failed; the stages that do not need it are done.
     """
+    with only_pipeline(Path.cwd()):
+        return _run(recipe, side_by_side)
+
+
+def _run(recipe: str | None, side_by_side: int | None) -> dict[str, str]:
     logger = get_run_logger()
     root = Path.cwd()
     console = Console(quiet=runtime.deployment.id is not None)  # the UI shows runs of a worker

@@ -36,7 +36,7 @@ import psutil
 
 from components.browser import Session, open_browsers
 from components.params import BrowserParams
-from components.records import StateCheck, Task
+from components.records import Task
 from components.worlds.city import City
 from components.worlds.city.instances import Instance, instances
 from components.worlds.city.params import CityParams
@@ -213,9 +213,10 @@ async def run_episode(site: CitySite, task: Task) -> None:
     begun = await site.begin(task)
     try:
         await asyncio.to_thread(visit, site.server, jar_of(begun), task)
-        check: StateCheck = await begun.check_state(None)
+        check = await begun.check_state(None)
     finally:
         await begun.end()
+    assert check is not None, "a task of a template has a check"
     if check.reward != 1:
         raise RuntimeError(f"the episode of {task.task_id} failed: {check.missing + check.side_effects}")
 

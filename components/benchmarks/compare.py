@@ -14,7 +14,7 @@ import numpy as np
 from components.benchmarks.results import FOLDER, TABLES, BenchmarkResult
 from components.benchmarks.step_budgets import within
 from components.evaluation.comparison import PairedDifference, paired_difference
-from components.evaluation.episodes import join_verdicts, scores
+from components.evaluation.episodes import Episode, join_verdicts, scores
 from components.evaluation.errors import EvaluationError
 from components.records import Record, Trajectory, Verdict
 from components.statistics import SuccessRate, success_rate
@@ -72,7 +72,8 @@ def compare(
             f"{first} and {second} cannot be compared, version of the judge is {a} and {b}: evaluate both models with "
             "one judge"
         )
-    scores_a, scores_b = _task_scores(result_a, tables / first), _task_scores(result_b, tables / second)
+    episodes_a, episodes_b = _episodes(result_a, tables / first), _episodes(result_b, tables / second)
+    scores_a, scores_b = scores(episodes_a), scores(episodes_b)
     common = scores_a.keys() & scores_b.keys()
     if not common:
         raise EvaluationError(
@@ -86,8 +87,8 @@ def compare(
         benchmark=result_a.benchmark,
         version=result_a.version,
         judge=result_a.judge,
-        first=ModelRate(model=result_a.model, **success_rate(a_N).model_dump()),
-        second=ModelRate(model=result_b.model, **success_rate(b_N).model_dump()),
+        first=_rate(result_a, a_N, _count(episodes_a, judged)),
+        second=_rate(result_b, b_N, _count(episodes_b, judged)),
         paired=difference,
         won=int((a_N > b_N).sum()),
         lost=int((a_N < b_N).sum()),
@@ -126,8 +127,17 @@ def _read_result(name: str, results: Path, tables: Path) -> BenchmarkResult:
     return result
 
 
-def _task_scores(result: BenchmarkResult, folder: Path) -> dict[str, float | None]:
-    """Success by task under the benchmark's step budget; None for unjudged tasks.
+def _rate(result: BenchmarkResult, scores_N: np.ndarray, episodes: int) -> ModelRate:
+    return ModelRate(model=result.model, **success_rate(scores_N, episodes).model_dump())
+
+
+def _count(episodes: list[Episode], tasks: list[str]) -> int:
+    """The number of judged episodes of these tasks."""
+    return sum(episode.success is not None and episode.task_id in tasks for episode in episodes)
+
+
+def _episodes(result: BenchmarkResult, folder: Path) -> list[Episode]:
+    """The episodes, cut at the benchmark's step budget, with their verdicts.
 
     Raises:
         EvaluationError: a table of the folder is missing or damaged.
@@ -135,6 +145,6 @@ def _task_scores(result: BenchmarkResult, folder: Path) -> dict[str, float | Non
     steps = result.settings["max_steps"]
     cut = (within(trajectory, steps) for trajectory in iter_named_table(folder / "trajectories.parquet", Trajectory))
     try:
-        return scores(join_verdicts(cut, iter_named_table(folder / "verdicts.parquet", Verdict)))
+        return join_verdicts(cut, iter_named_table(folder / "verdicts.parquet", Verdict))
     except UnreadableTable as error:
         raise EvaluationError(f"{error}; run the evaluation again") from error

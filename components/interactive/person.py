@@ -11,11 +11,12 @@ from collections.abc import Mapping
 from components.agent import Completion, Prompt, Request
 from components.agent.protocols import protocol
 from components.browser import Environment, parse_elements
-from components.browser.tools import ELEMENT_TOOLS, TOOLS, Arguments
+from components.browser.tools import ELEMENT_TOOLS, TOOLS, Arguments, parse_arguments
 from components.interactive.console import Console
 from components.interactive.session import WatchedSession
 from components.interactive.transcript import Transcript, call_text, visible
 from components.interactive.typed_calls import TypedLineError, TypedTurn, read_line, signature
+from components.policies.scripted import without_points
 from components.records import ToolCall
 
 VERSION = "human"
@@ -42,6 +43,7 @@ class PersonPolicy:
         self._protocol = protocol(speaks)
         self._tools = tools_of(speaks)
         self._names = TYPED_WITH_IDS if self._protocol.element_ids else {}
+        self._notes: list[str] = []
 
     def prompt_tokens(self, prompt: Prompt) -> int:
         """A person has no context to fill."""
@@ -82,16 +84,21 @@ class PersonPolicy:
                 self._transcript.note(str(error))
 
     def _written(self, thought: str, calls: list[ToolCall]) -> str:
-        """The response as text.
+        """The response as text. Where a response rewrites the agent's memory, that is the thoughts of all turns.
 
         Raises:
             ValueError: the protocol cannot express the calls.
         """
-        text = self._protocol.write(thought, calls)
+        notes = [*self._notes, without_points(thought)] if self._protocol.rewrites_memory else []
+        text = self._protocol.write(thought, calls, "; ".join(notes))
         parsed = self._protocol.parse(text)
         if parsed.error is not None or any(call.error for call in parsed.calls):
             errors = [call.error for call in parsed.calls if call.error]
             raise ValueError(f"the protocol {self._protocol.name} cannot say this: {parsed.error or errors[0]}")
+        lost = [argument for pair in zip(calls, parsed.calls, strict=True) for argument in _lost(*pair)]
+        if lost:
+            raise ValueError(f"the protocol {self._protocol.name} cannot say {', '.join(lost)}; leave it out")
+        self._notes = notes
         return text
 
     async def _thought(self, turn: TypedTurn) -> str:
@@ -117,6 +124,14 @@ def tools_of(speaks: str) -> Mapping[str, type[Arguments]]:
     by_id = {typed: ELEMENT_TOOLS[name] for typed, name in TYPED_WITH_IDS.items()}
     without_points = {name: tool for name, tool in TOOLS.items() if tool.category != "pointer"}
     return {**without_points, **by_id}
+
+
+def _lost(typed: ToolCall, parsed: ToolCall) -> list[str]:
+    """The arguments of a typed call that the protocol's call does not have, as `amount=3`."""
+    if typed.name != parsed.name:
+        return [f"`{typed.name}`, which becomes `{parsed.name}`"]
+    before, after = (parse_arguments(call.name, call.arguments).model_dump() for call in (typed, parsed))
+    return [f"{name}={value}" for name, value in typed.arguments.items() if before[name] != after[name]]
 
 
 def guide(tools: Mapping[str, type[Arguments]]) -> str:

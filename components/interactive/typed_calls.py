@@ -1,15 +1,18 @@
 """Reads a line that a person typed as tool calls: `click 512 86; write "red tent"  # search for the tent`.
 
-Arguments come in the order of the tool's table, or as `name=value`, as those must that the paper's tools do not have.
-Semicolons separate calls of one turn, and the text
-after `#` is the thought. The rest of a line is one argument for `write`, `done` and `goto_url`, with or without quotes.
+Arguments come in the order of the tool's table, or as `name=value`, as switches must and those that the paper's tools
+do not have. Semicolons separate calls of one turn, and the text after `#` is the thought. Where a text is the last
+argument, as of `write`, `done` and `goto_url`, it is the rest of the line, with or without quotes. A word in quotes is
+never taken for `name=value`.
 """
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from io import StringIO
 from typing import Any
 
 from components.browser.tools import EXTENSION, Arguments, parse_arguments
@@ -56,60 +59,92 @@ def form(name: str, tool: type[Arguments]) -> str:
 
 def _call(text: str, tools: Mapping[str, type[Arguments]]) -> ToolCall:
     name, _, rest = text.strip().partition(" ")
-    try:
-        values = [rest.strip()] if _is_plain_text(rest, tools.get(name)) else shlex.split(rest)
-    except ValueError as error:
-        raise TypedLineError(f"{text.strip()}: {str(error).lower()}") from error
     if name not in tools:
         raise TypedLineError(f"there is no tool {name!r}; type `help` for the tools")
     tool = tools[name]
     try:
-        checked = parse_arguments(name, _arguments(tool, values), tools)
+        checked = parse_arguments(name, _arguments(rest.strip(), tool), tools)
     except ValueError as error:
         raise TypedLineError(f"{name}: {error}; it is typed as `{form(name, tool)}`") from error
     arguments = checked.model_dump(exclude_unset=True, mode="json")
     return ToolCall(name=name, arguments={key: _number(value) for key, value in arguments.items()})
 
 
-def _is_plain_text(rest: str, tool: type[Arguments] | None) -> bool:
-    """Whether the rest of a call is one text as it stands: the tool takes a text alone, and it is not in quotes."""
-    if tool is None or not rest.strip() or rest.strip()[0] in "\"'":
-        return False
-    needed = _positional(tool)
-    is_named = any(word.partition("=")[0] in tool.model_fields for word in rest.split() if "=" in word)
-    return len(needed) == 1 and tool.model_fields[needed[0]].annotation is str and not is_named
+def _arguments(rest: str, tool: type[Arguments]) -> dict[str, Any]:
+    """What is typed after a call's name, by the fields of its tool.
 
-
-def _arguments(tool: type[Arguments], values: Sequence[str]) -> dict[str, Any]:
-    """The words of a call by the fields of its tool."""
-    fields = list(tool.model_fields)
+    Raises:
+        ValueError: a quote is not closed, or there are more words than fields.
+    """
+    is_named = re.compile(f"({'|'.join(tool.model_fields) or '(?!)'})=")
     arguments: dict[str, Any] = {}
-    positional = []
-    for value in values:
-        field, equals, rest = value.partition("=")
-        if equals and field in fields:
-            arguments[field] = [rest] if tool.model_fields[field].annotation == list[str] else rest
+    words: list[_Word] = []
+    while rest:
+        named = is_named.match(rest)
+        word, rest = _next_word(rest[named.end() :] if named else rest)
+        if named:
+            is_list = tool.model_fields[named[1]].annotation == list[str]
+            arguments[named[1]] = [word.value] if is_list else word.value
         else:
-            positional.append(value)
+            words.append(word)
     free = [field for field in _positional(tool) if field not in arguments]
-    for index, field in enumerate(free):
-        if not positional:
-            break
-        annotation, is_last_text = tool.model_fields[field].annotation, len(free) == 1 or index + 1 == len(free)
+    while free and words:
+        field, *free = free
+        annotation = tool.model_fields[field].annotation
+        taken = 1
         if annotation == list[str]:
-            arguments[field], positional = positional, []
-        elif annotation is str and is_last_text:
-            arguments[field], positional = " ".join(positional), []
-        else:
-            arguments[field] = positional.pop(0)
-    if positional:
-        raise ValueError(f"too many arguments: {' '.join(positional)}")
+            taken = max(1, len(words) - sum(tool.model_fields[later].is_required() for later in free))
+        elif annotation is str and not free:
+            taken = len(words)
+        values, words = words[:taken], words[taken:]
+        arguments[field] = [word.value for word in values] if annotation == list[str] else _text(values)
+    if words:
+        raise ValueError(f"too many arguments: {_text(words)}")
     return arguments
 
 
+@dataclass(frozen=True)
+class _Word:
+    """A word, with and without its quotes, and the space after it."""
+
+    value: str
+    typed: str
+    space: str
+
+
+def _next_word(text: str) -> tuple[_Word, str]:
+    """The first word of a text, and what follows its space. Within quotes, spaces belong to the word.
+
+    Raises:
+        ValueError: a quote that begins the word is not closed.
+    """
+    if text[:1] not in ('"', "'"):
+        typed = value = text.split(maxsplit=1)[0] if text[:1].strip() else ""
+    else:
+        stream = StringIO(text)
+        reader = shlex.shlex(stream, posix=True)
+        reader.whitespace_split, reader.commenters = True, ""
+        try:
+            value = reader.get_token() or ""
+        except ValueError as error:
+            raise ValueError(str(error).lower()) from error
+        typed = text[: stream.tell()].rstrip()
+    rest = text[len(typed) :]
+    return _Word(value, typed, rest[: len(rest) - len(rest.lstrip())]), rest.lstrip()
+
+
+def _text(words: Sequence[_Word]) -> str:
+    """Words as one text, with the spaces that were typed between them."""
+    return "".join(word.value + word.space for word in words[:-1]) + words[-1].value
+
+
 def _positional(tool: type[Arguments]) -> list[str]:
-    """The fields that need no name: those of the paper's tools."""
-    return [field for field, details in tool.model_fields.items() if details.json_schema_extra != EXTENSION]
+    """The fields that need no name: those of the paper's tools but the switches, which are true or false."""
+    return [
+        field
+        for field, details in tool.model_fields.items()
+        if details.json_schema_extra != EXTENSION and details.annotation is not bool
+    ]
 
 
 def _number(value: Any) -> Any:

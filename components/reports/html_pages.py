@@ -42,6 +42,19 @@ def write_html(path: Path | str, html: str) -> int:
     return len(data)
 
 
+_UNREADABLE = (OSError, SyntaxError, ValueError, Pillow.DecompressionBombError)
+"""What Pillow raises for a damaged image; for a PNG it is a SyntaxError."""
+
+
+def picture_size(image: Image) -> tuple[int, int] | None:
+    """Width and height of an image in px; None if it is unreadable."""
+    try:
+        with Pillow.open(io.BytesIO(image.data)) as picture:
+            return picture.size
+    except _UNREADABLE:
+        return None
+
+
 def data_uri(image: Image, width: int | None = None) -> str:
     """An image as a data URI, reduced and recompressed if it is wider than `width` px; empty if it is unreadable."""
     try:
@@ -52,6 +65,6 @@ def data_uri(image: Image, width: int | None = None) -> str:
                 buffer = io.BytesIO()
                 picture.convert("RGB").save(buffer, "WEBP", quality=70)
                 mime, data = "image/webp", buffer.getvalue()
-    except (OSError, SyntaxError, ValueError, Pillow.DecompressionBombError):  # a damaged PNG is a SyntaxError
+    except _UNREADABLE:
         return ""
     return f"data:{mime};base64,{base64.b64encode(data).decode()}"

@@ -1,14 +1,13 @@
 """A trajectory as a page: by turn the screenshot, the reasoning, the calls and the feedback; then the verdict.
 
 The page is one file without scripts and network access (its content policy forbids both). All text of the model or of
-web pages is escaped, a call without usable coordinates has no mark, and a note replaces an unreadable image. The report
+web pages is escaped, a call that was not run has no mark, and a note replaces an unreadable image. The report
 shows its examples through the same partial template, `templates/_trajectory.html.jinja`.
 """
 
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -16,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from components.agent.protocols import recorded_protocol
-from components.browser.tools import SCALE
+from components.browser.tools import SCALE, Click, Drag, Hover, Scroll, parse_arguments
 from components.records import ToolCall, Trajectory, Turn, Verdict
 from components.reports.formats import duration
-from components.reports.html_pages import data_uri, templates, write_html
+from components.reports.html_pages import data_uri, picture_size, templates, write_html
 from components.store import iter_named_table
 
 PAGE_MARK = b'<meta name="generator" content="waymark view">'
@@ -118,7 +117,7 @@ def view(trajectory: Trajectory, verdict: Verdict | None, label: str = "", limit
     turns = trajectory.turns if limits.turns is None else trajectory.turns[: limits.turns]
     final, last = trajectory.final_screenshot, trajectory.turns[-1].observation.screenshot if trajectory.turns else None
     moved = final is not None and (last is None or final.sha256 != last.sha256)
-    width, height = trajectory.turns[0].observation.viewport if trajectory.turns else (1, 1)
+    width, height = _size(trajectory)
     return TrajectoryView(
         trajectory=trajectory,
         verdict=verdict,
@@ -159,42 +158,46 @@ def verdict_beside(table: Path, trajectory: Trajectory) -> Verdict | None:
 
 
 def marks(calls: Iterable[ToolCall]) -> list[Mark]:
-    """The places of calls on the screenshot; calls without usable coordinates have none."""
-    places = []
-    for index, call in enumerate(calls, start=1):
-        start = _point(call.arguments, "x", "y")
-        if call.name in ("click", "hover") and start:
-            kind = "double" if call.arguments.get("click_type") == "double" else call.name
-            places.append(Mark(kind, index, *start))
-        elif call.name == "drag":
-            start, end = _point(call.arguments, "x1", "y1"), _point(call.arguments, "x2", "y2")
-            if start and end:
-                places.append(Mark("drag", index, *start, *end))
-        elif call.name == "scroll":
-            dx, dy = _DIRECTIONS.get(str(call.arguments.get("direction")), (0, 0))
-            x, y = start or (50.0, 50.0)
-            if dx or dy:
-                places.append(Mark("scroll", index, x - dx * 12, y - dy * 12, x + dx * 12, y + dy * 12))
-    return places
+    """The places of calls on the screenshot; calls that were not run, or that have no place, have none."""
+    places = (_mark(number, call) for number, call in enumerate(calls, start=1) if call.error is None)
+    return [place for place in places if place is not None]
+
+
+def _mark(number: int, call: ToolCall) -> Mark | None:
+    try:
+        arguments = parse_arguments(call.name, call.arguments)  # as the browser reads them
+    except ValueError:
+        return None
+    match arguments:
+        case Click():
+            kind = "double" if arguments.click_type == "double" else "click"
+            return Mark(kind, number, _percent(arguments.x), _percent(arguments.y))
+        case Hover():
+            return Mark("hover", number, _percent(arguments.x), _percent(arguments.y))
+        case Drag(x1=x1, y1=y1, x2=x2, y2=y2):
+            return Mark("drag", number, _percent(x1), _percent(y1), _percent(x2), _percent(y2))
+        case Scroll():
+            dx, dy = _DIRECTIONS[arguments.direction]
+            is_at_point = arguments.x is not None and arguments.y is not None
+            x, y = (_percent(arguments.x or 0), _percent(arguments.y or 0)) if is_at_point else (50.0, 50.0)
+            return Mark("scroll", number, x - dx * 12, y - dy * 12, x + dx * 12, y + dy * 12)
+    return None
 
 
 _DIRECTIONS = {"down": (0, 1), "up": (0, -1), "right": (1, 0), "left": (-1, 0)}
 
 
-def _point(arguments: dict[str, Any], x: str, y: str) -> tuple[float, float] | None:
-    """A position in percent of width and height, clamped as the browser clamps it; None if it is not two numbers."""
-    across, down = _percent(arguments.get(x)), _percent(arguments.get(y))
-    return None if across is None or down is None else (across, down)
+def _percent(coordinate: float) -> float:
+    """A coordinate in percent of width or height, clamped as the browser clamps it."""
+    return round(min(max(coordinate, 0), SCALE) * 100 / SCALE, 2)
 
 
-def _percent(value: object) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    try:
-        number = float(value)
-    except OverflowError:  # an integer of hundreds of digits
-        return None
-    return round(min(max(number, 0), SCALE) * 100 / SCALE, 2) if math.isfinite(number) else None
+def _size(trajectory: Trajectory) -> tuple[int, int]:
+    """Width and height in px of the first turn's viewport; of the last screenshot if there are no turns."""
+    if trajectory.turns:
+        return trajectory.turns[0].observation.viewport
+    final = trajectory.final_screenshot
+    return (final is not None and picture_size(final)) or (1, 1)
 
 
 def _turn(turn: Turn, protocol_name: str, limits: Limits) -> TurnView:

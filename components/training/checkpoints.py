@@ -74,7 +74,8 @@ class Checkpoints:
 
         The number of finished iterations, the sampler and the figures stay. The last figures get `rolled_back_to`, and
         the state remembers the rollback, so that later draws differ from those before it. Weights for stale rollouts
-        are dropped: the next rollouts use the restored ones. By hand, a phase that ended early goes on.
+        are dropped: the next rollouts use the restored ones. The tallies of training rollouts since the last
+        validation are of the policy that is left, and are dropped, too. By hand, a phase that ended early goes on.
 
         Raises:
             NoCheckpoint: there is none of iteration `to`, or it is the newest.
@@ -89,6 +90,7 @@ class Checkpoints:
         newest = self.path(known[-1])
         old, loop = self._mapped(to), self._mapped(known[-1])["state"]
         loop["rollbacks"] = [*loop["rollbacks"], {"iteration": known[-1], "to": to, "by_hand": by_hand}]
+        loop["tallies"] = {}
         if by_hand:
             loop["ended"] = None
         if loop["figures"]:

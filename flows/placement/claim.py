@@ -1,14 +1,13 @@
 """One pipeline at a time uses a store: `pipeline.json` says which, and counts up while it lives.
 
 Clocks of machines differ, so a file is fresh if its count changes while one looks. A pipeline that was killed leaves
-its file, and the next one waits until it is stale, `STALE_S` seconds. In the same clone it need not wait: a pipeline
-holds a lock there, which the kernel releases when the process ends.
+its file, and the next one waits until it is stale, `STALE_S` seconds. In the same clone it need not wait: it knows the
+token of the one before, which has ended, because a pipeline holds the clone's lock (`flows.clone_lock`).
 """
 
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import platform
 import threading
@@ -23,8 +22,8 @@ from flows.placement.shared_store import SharedStore, StoreError
 
 FILE = "pipeline.json"
 """In the store."""
-LOCK = Path(".waymark/pipeline.lock")
-"""In the clone. It has the token of the pipeline that holds it."""
+FORMER = Path(".waymark/store_claim")
+"""In the clone: the token of the last pipeline that claimed a store."""
 BEAT_S = 5.0
 STALE_S = 60.0
 SETTLE_S = 2.0
@@ -32,7 +31,7 @@ SETTLE_S = 2.0
 
 
 class StoreClaim:
-    """The claim of this pipeline to a store, as a context."""
+    """The claim of this pipeline to a store, as a context. The pipeline must hold the clone's lock."""
 
     def __init__(self, store: SharedStore, root: Path) -> None:
         self._store, self._root = store, root
@@ -51,23 +50,12 @@ class StoreClaim:
             StoreError: it cannot be read or written.
             process.Stopped: the flow was stopped meanwhile.
         """
-        path = self._root / LOCK
+        path = self._root / FORMER
         path.parent.mkdir(exist_ok=True)
-        self._lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            former = os.read(self._lock, 100).decode()
-            self._wait_until_stale(former)
-            os.ftruncate(self._lock, 0)
-            os.pwrite(self._lock, self._token.encode(), 0)
-            self._write()
-            self._settle()
-        except BlockingIOError as error:
-            os.close(self._lock)
-            raise StageFailed(f"another pipeline runs in {self._root}: wait for it or end it") from error
-        except BaseException:
-            os.close(self._lock)
-            raise
+        self._wait_until_stale(path.read_text() if path.exists() else "")
+        path.write_text(self._token)
+        self._write()
+        self._settle()
         self._beating.start()
         return self
 
@@ -77,7 +65,6 @@ class StoreClaim:
         with contextlib.suppress(StoreError):
             if self._owner().get("token") == self._token:
                 self._store.remove([FILE])
-        os.close(self._lock)
 
     def require(self) -> None:
         """Refuse to go on without the store.

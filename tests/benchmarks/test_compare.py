@@ -66,6 +66,23 @@ def test_tasks_that_both_tried_are_compared_pairwise_within_the_steps(tmp_path):
     assert (again.won, again.lost, again.paired.diff) == (1, 2, pytest.approx(-1 / 5))
 
 
+def test_intervals_of_repeated_tasks_count_all_episodes(tmp_path):
+    names = []
+    for key in ("a", "b"):
+        names.append(lay_out(tmp_path, key, {"t0": "s", "t1": "f"}))
+        folder = tmp_path / "tables" / names[-1]
+        episodes = [trajectory(task(f"t{n}"), attempt=attempt) for n in range(6) for attempt in range(4)]
+        outcomes = [Outcome.SUCCESS if (n + attempt) % 2 else Outcome.FAILURE for n in range(6) for attempt in range(4)]
+        outcomes[0], outcomes[4] = Outcome.SUCCESS, Outcome.FAILURE  # equal scores would say nothing of the spread
+        write_table(folder / "trajectories.parquet", Trajectory, episodes)
+        verdicts = [verdict(episode, outcome) for episode, outcome in zip(episodes, outcomes, strict=True)]
+        write_table(folder / "verdicts.parquet", Verdict, verdicts)
+    rate = compared(tmp_path, *names).first
+    assert rate.n == 6
+    assert rate.ci95 == success(episodes, verdicts).ci95
+    assert rate.ci95[1] - rate.ci95[0] < 0.5  # of 24 episodes; six single ones would have 0.63
+
+
 @pytest.mark.parametrize(
     ("changes", "why"),
     [

@@ -14,6 +14,7 @@ import pytest
 from rich.console import Console
 
 from components.ports import free_port
+from flows.clone_lock import only_pipeline
 from flows.demo import results, show
 from flows.ui import server_env
 from tests.flows.conftest import ran
@@ -106,6 +107,25 @@ def test_a_recipe_that_cannot_be_read_is_named(reporting: Path, text: str | None
     assert done.returncode == 1
     assert "Traceback" not in done.stdout + done.stderr
     assert "params.yaml: not YAML" in done.stdout if text else "params.yaml: no such recipe" in done.stdout
+
+
+def test_a_server_that_does_not_answer_is_named_before_any_stage(reporting: Path) -> None:
+    done = demo(reporting, PREFECT_API_URL=f"http://me:secret@127.0.0.1:{free_port()}/api")
+    assert done.returncode == 1
+    assert "No Prefect server answers at http://me:***@127.0.0.1" in done.stdout
+    assert "unset PREFECT_API_URL" in " ".join(done.stdout.split())
+    assert "Traceback" not in done.stdout + done.stderr
+    assert ran(reporting) == []
+
+
+@pytest.mark.parametrize("recipe", [["--recipe", "demo"], []], ids=["another recipe", "the same"])
+def test_a_second_run_in_the_clone_is_refused_and_changes_nothing(reporting: Path, recipe: list[str]) -> None:
+    with only_pipeline(reporting):
+        done = demo(reporting, *recipe)
+    assert done.returncode == 1
+    assert f"another pipeline runs in {reporting}: wait for it or end it" in " ".join(done.stdout.split())
+    assert "Traceback" not in done.stdout + done.stderr
+    assert (reporting / "params.yaml").read_text() == "name: demo\n"
 
 
 @pytest.mark.parametrize("number", ["0", "-3"])

@@ -14,6 +14,9 @@ import psutil
 import pytest
 
 from flows import process
+from flows.clone_lock import only_pipeline
+from flows.crash_safe_dvc import StageFailed
+from flows.pipeline import pipeline
 from tests.flows.conftest import FINAL, make_project, ran
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -42,6 +45,14 @@ with get_client(sync_client=True) as client:
     tasks = [{"name": one.name, "state": one.state_name} for one in client.read_task_runs()]
 print("ASKED", json.dumps({"artifacts": artifacts, "tasks": tasks}))
 """
+
+
+def test_a_flow_run_of_another_recipe_waits_for_the_one_in_its_clone(project: Path, monkeypatch) -> None:
+    monkeypatch.chdir(project)
+    (project / "params.yaml").write_text("name: demo\n")
+    with only_pipeline(project), pytest.raises(StageFailed, match=f"another pipeline runs in {project}: wait for it"):
+        pipeline.fn(recipe="smoke")
+    assert (project / "params.yaml").read_text() == "name: demo\n"
 
 
 def start(program: str, root: Path) -> subprocess.Popen[str]:

@@ -21,6 +21,9 @@ from components.interactive.typed_calls import TypedLineError, read_line
         ("write red tent", "write", {"text": "red tent"}),
         ("write 'a; b # c'", "write", {"text": "a; b # c"}),
         ("write text=red", "write", {"text": "red"}),
+        ('write "text=red"', "write", {"text": "text=red"}),
+        ('write "text=red" tent', "write", {"text": "text=red tent"}),
+        ("write 'it is' clear=false", "write", {"text": "it is", "clear": False}),
         ("press_keys ctrl+a Delete", "press_keys", {"keys": ["ctrl+a", "Delete"]}),
         ("scroll down", "scroll", {"direction": "down"}),
         ("scroll up 2 500 500", "scroll", {"direction": "up", "amount": 2, "x": 500, "y": 500}),
@@ -92,3 +95,20 @@ def test_protocols_with_ids_are_typed_with_ids():
     assert read_line("click 12", tools).calls[0].arguments == {"element": "12"}
     assert read_line('write 12 "red tent"', tools).calls[0].arguments == {"element": "12", "text": "red tent"}
     assert read_line("drag 3 7", tools).calls[0].arguments == {"element": "3", "to": "7"}
+    press = read_line("press ctrl+a Delete 4", tools).calls[0]
+    assert press.arguments == {"keys": ["ctrl+a", "Delete"], "element": "4"}
+
+
+@pytest.mark.parametrize(
+    ("line", "arguments"),
+    [
+        ("write 12 sign on", {"text": "sign on"}),
+        ("write 12 it's red", {"text": "it's red"}),
+        ("write 12 red tent submit=true", {"text": "red tent", "submit": True}),
+        ("write 12 submit=true 'red  tent'", {"text": "red  tent", "submit": True}),
+        ('write 12 "clear=all"', {"text": "clear=all"}),
+    ],
+)
+def test_a_text_after_an_id_is_the_rest_of_the_line(line, arguments):
+    turn = read_line(line, tools_of("webagent_r1"))
+    assert turn.calls[0].arguments == {"element": "12", **arguments}

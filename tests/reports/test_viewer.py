@@ -121,6 +121,15 @@ def test_an_episode_that_never_started_has_a_page(opened):
     assert "env init error" in page.locator("header").inner_text()
 
 
+def test_without_turns_the_last_page_is_shown_in_its_own_size():
+    last_page = trajectory(turns=[], final_screenshot=png(viewport=(1280, 720)))
+    assert (view(last_page, None).tiny, view(last_page, None).wide) == (None, True)
+    small = trajectory(turns=[], final_screenshot=png(viewport=(160, 210)))
+    assert (view(small, None).tiny, view(small, None).wide) == (160, False)
+    broken = trajectory(turns=[], final_screenshot=Image.of(b"no image"))
+    assert view(broken, None).final == ""
+
+
 def test_an_unreadable_screenshot_is_marked_as_unreadable(opened):
     broken = observation(screenshot=Image.of(b"no image"))
     assert (
@@ -142,6 +151,7 @@ def test_a_lone_surrogate_does_not_lose_the_page(tmp_path):
     ("made", "kind", "place"),
     [
         (call("click", x=512, y=86), "click", (51.2, 8.6, 0, 0)),
+        (call("click", x="512", y="86"), "click", (51.2, 8.6, 0, 0)),  # as the browser reads it
         (call("click", x=0, y=1000, click_type="double"), "double", (0, 100, 0, 0)),
         (call("hover", x=500, y=500), "hover", (50, 50, 0, 0)),
         (call("drag", x1=100, y1=200, x2=300, y2=400), "drag", (10, 20, 30, 40)),
@@ -159,11 +169,11 @@ def test_a_pointer_call_leaves_its_mark_in_percent(made, kind, place):
     [
         call("write", text="Ada"),
         call("click"),
-        call("click", x="512", y="86"),
+        call("click", x="half", y="86"),
+        ToolCall(name="click", arguments={"x": 1, "y": 2}, error="x: input should be a valid number"),
         call("click", x=math.nan, y=1),
         call("click", x=int("5" * 400), y=1),
         call("drag", x1=1, y1=2, x2=3, y2=-int("5" * 400)),
-        call("click", x=True, y=False),
         call("drag", x1=1, y1=2),
         call("scroll", direction="sideways"),
     ],

@@ -29,7 +29,7 @@ def write(checkpoints: Checkpoints, iteration: int) -> None:
         "iteration": iteration,
         "sampler": {"draws": 10 * iteration},
         "figures": [{"iteration": float(number)} for number in range(1, iteration + 1)],
-        "tallies": {},
+        "tallies": {"forum": {"groups": iteration}},
         "rollbacks": [],
         "ended": "no trajectory succeeds",
     }
@@ -60,6 +60,7 @@ def test_going_back_keeps_the_iterations_and_takes_weights_and_optimiser(tmp_pat
     assert (saved["model"]["w"].item(), saved["optimizer"], saved["behind"]) == (4.0, {"step": 4}, [])
     loop = saved["state"]
     assert (loop["iteration"], loop["sampler"], len(loop["figures"])) == (6, {"draws": 60}, 6)
+    assert loop["tallies"] == {}, "figures of the policy that is left"
     assert loop["figures"][-1]["rolled_back_to"] == 4
     assert [Rollback(**rollback) for rollback in loop["rollbacks"]] == [Rollback(6, 4, by_hand=True)]
 

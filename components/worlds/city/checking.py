@@ -139,9 +139,9 @@ async def _run_attacks(task: Task, pool: BrowserPool, site: CitySite) -> dict[st
         episode = session.site_episode
         assert isinstance(episode, CityEpisode)
         response = await session.page.evaluate(CONTROL, [site.server.control_port, episode.key, STRAY])
-        control = await episode.check_state(response)
+        control = await _check(episode, response)
         await session.page.evaluate(FORGED, task.intent)
-        return {"control": control, "forged": await episode.check_state(task.intent)}
+        return {"control": control, "forged": await _check(episode, task.intent)}
 
 
 async def _run_oracle(instance: Instance, task: Task, pool: BrowserPool, site: CitySite) -> _Run:
@@ -154,9 +154,16 @@ async def _run_oracle(instance: Instance, task: Task, pool: BrowserPool, site: C
         assert isinstance(episode, CityEpisode)
         digest = digest_of(site.server.database(episode.key))
         expected = instance.template.answer(instance.facts)
-        listed = await episode.check_state(expected.listed) if expected is not None and expected.listed else None
+        listed = await _check(episode, expected.listed) if expected is not None and expected.listed else None
         site.server.execute(episode.key, STRAY)
-        return _Run(check, actions, digest, await episode.check_state(session.answer), listed)
+        return _Run(check, actions, digest, await _check(episode, session.answer), listed)
+
+
+async def _check(episode: CityEpisode, answer: str | None) -> StateCheck:
+    """The comparison of an episode of an instance, which always has one."""
+    check = await episode.check_state(answer)
+    assert check is not None
+    return check
 
 
 def digest_of(database: bytes) -> str:

@@ -39,14 +39,16 @@ class CitySite(LoopbackSite[CityServer]):
         return CityServer(ensure())
 
     async def begin(self, task: Task) -> CityEpisode:
-        """A fresh copy with the data of the task's seed, and its users logged in.
+        """A fresh copy with the data of the task's seed, and its users logged in. A task without a template, such as
+        one of `waymark run`, has seed 0 if it names none, no user and no check.
 
         If the episode is cancelled meanwhile, the copy is forgotten: the thread that makes it cannot be stopped.
 
         Raises:
             SandboxError: the server died while it made the copy.
         """
-        making = asyncio.create_task(asyncio.to_thread(_make_episode, self.server, Instance.of(task)))
+        instance = Instance.of(task) if "template" in task.evaluator else None
+        making = asyncio.create_task(asyncio.to_thread(_make_episode, self.server, task.seed or 0, instance))
         try:
             return await asyncio.shield(making)
         except LostError as error:
@@ -57,7 +59,7 @@ class CitySite(LoopbackSite[CityServer]):
             raise
 
 
-def _make_episode(server: CityServer, instance: Instance) -> CityEpisode:
+def _make_episode(server: CityServer, seed: int, instance: Instance | None) -> CityEpisode:
     """A copy, and its snapshot.
 
     Raises:
@@ -65,7 +67,7 @@ def _make_episode(server: CityServer, instance: Instance) -> CityEpisode:
     """
     server.require_running()
     generation = server.generation
-    ready = server.reset(instance.seed, instance.modifiers, instance.users())
+    ready = server.reset(seed, instance.modifiers, instance.users()) if instance is not None else server.reset(seed)
     try:
         before = server.snapshot(ready["key"])
     except CityError:
@@ -80,6 +82,7 @@ class CityEpisode:
 
     Args:
         generation: of the server's process when the copy was made.
+        instance: of the task; None if the task has no template.
         key: of the copy.
         before: the snapshot's key.
         cookies: of users who are logged in, by host.
@@ -89,7 +92,7 @@ class CityEpisode:
         self,
         server: CityServer,
         generation: int,
-        instance: Instance,
+        instance: Instance | None,
         key: str,
         before: str,
         cookies: dict[str, dict[str, str]],
@@ -128,12 +131,15 @@ class CityEpisode:
         """None, because the applications do not end a task. `check_state` reads what the actions changed."""
         return None
 
-    async def check_state(self, answer: str | None) -> StateCheck:
-        """Compare the copy with the snapshot, and the answer with the data and the pages that were opened.
+    async def check_state(self, answer: str | None) -> StateCheck | None:
+        """Compare the copy with the snapshot, and the answer with the data and the pages that were opened; None if the
+        task has no template.
 
         Raises:
             SandboxError: the server died.
         """
+        if self._instance is None:
+            return None
         try:
             changes = await asyncio.to_thread(self.server.diff, self._before, self.key)
             opened = await asyncio.to_thread(self.server.opened, self.key)

@@ -85,14 +85,16 @@ class OwnPages:
         return {urlsplit(self._site.address).hostname or "": self._front.port}
 
     async def begin(self, task: Task) -> OwnEpisode:
-        """A process with its first data, and the task's person logged in.
+        """A process with its first data, and the task's person logged in. A task without a template, such as one of
+        `waymark run`, has seed 0 if it names none, no person and no check.
 
         Raises:
             SandboxError: the application does not start, reset or log in.
         """
-        instance = Instance.of(self._site, task)
+        instance = Instance.of(self._site, task) if "template" in task.evaluator else None
         application = self._take()
-        work = asyncio.ensure_future(asyncio.to_thread(_begun, application, task.seed or 0, instance.template.login))
+        user = instance.template.login if instance is not None else ""
+        work = asyncio.ensure_future(asyncio.to_thread(_begun, application, task.seed or 0, user))
         try:
             before, cookies = await asyncio.shield(work)
         except BaseException as error:  # after a cancellation, the thread goes on until the application has started
@@ -153,6 +155,7 @@ class OwnEpisode:
     """One episode: its process, and the state from before it.
 
     Args:
+        instance: of the task; None if the task has no template.
         key: of the episode, in the browser's cookie.
         cookies: of the person who is logged in.
     """
@@ -160,7 +163,7 @@ class OwnEpisode:
     def __init__(
         self,
         pages: OwnPages,
-        instance: Instance,
+        instance: Instance | None,
         application: Application,
         before: Snapshot,
         key: str,
@@ -196,21 +199,24 @@ class OwnEpisode:
         """None, because the pages do not compute a reward. `check_state` does."""
         return None
 
-    async def check_state(self, answer: str | None) -> StateCheck:
-        """Compare the state with the one before the episode, and check the rules.
+    async def check_state(self, answer: str | None) -> StateCheck | None:
+        """Compare the state with the one before the episode, and check the rules; None if the task has no template.
 
         Raises:
             SandboxError: the application does not answer.
         """
+        instance = self.instance
+        if instance is None:
+            return None
         try:
             after = await asyncio.to_thread(self.application.snapshot)
             changes = await asyncio.to_thread(self._pages.differences, self._before, after)
-            missing = await asyncio.to_thread(self._failed_requests)
+            missing = await asyncio.to_thread(self._failed_requests, instance)
         except OwnSiteError as error:
             raise SandboxError(str(error)) from error
-        missing += await self._missing_page()
-        check = self.instance.check(changes, answer)
-        template = self.instance.template
+        missing += await self._missing_page(instance)
+        check = instance.check(changes, answer)
+        template = instance.template
         rules = len(template.requests) + (template.page is not None) + bool(template.verify)
         others = len(template.effects) + (template.answer is not None)
         credit = (check.credit * others + rules - len(missing)) / (others + rules)
@@ -229,22 +235,22 @@ class OwnEpisode:
             await asyncio.to_thread(self.application.stop)
         self._pages.free(self.application, self._key)
 
-    def _failed_requests(self) -> list[str]:
-        facts = self.instance.facts
-        failures = [failure(rule, self.application, facts) for rule in self.instance.template.requests]
-        if self.instance.template.verify:
-            failures.append(self.application.verify(command(self.instance.template.verify, facts)))
+    def _failed_requests(self, instance: Instance) -> list[str]:
+        facts = instance.facts
+        failures = [failure(rule, self.application, facts) for rule in instance.template.requests]
+        if instance.template.verify:
+            failures.append(self.application.verify(command(instance.template.verify, facts)))
         return [sentence for sentence in failures if sentence is not None]
 
-    async def _missing_page(self) -> list[str]:
-        rule = self.instance.template.page
+    async def _missing_page(self, instance: Instance) -> list[str]:
+        rule = instance.template.page
         if rule is None or self._page is None:
             return []
-        url, text = formatted(rule.url, self.instance.facts), formatted(rule.contains, self.instance.facts)
+        url, text = formatted(rule.url, instance.facts), formatted(rule.contains, instance.facts)
         for page in self._page.context.pages:
             with contextlib.suppress(PlaywrightError):
                 shown = await page.inner_text("body", timeout=5000)
-                if is_at(page.url, rule.url, self.instance.facts) and text.casefold() in shown.casefold():
+                if is_at(page.url, rule.url, instance.facts) and text.casefold() in shown.casefold():
                     return []
         return [f"no open page has the address {url}" + (f" and the text {text!r}" if text else "")]
 

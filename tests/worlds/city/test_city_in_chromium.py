@@ -10,8 +10,9 @@ from typing import Any, ClassVar
 import pytest
 
 from components.browser import BrowserPool
+from components.interactive.options import task_of
 from components.params import BrowserParams
-from components.records import StateCheck, Task
+from components.records import StateCheck, Task, ToolCall
 from components.worlds.city import instances as instances_module
 from components.worlds.city.instances import Instance
 from components.worlds.city.site import CitySite
@@ -99,3 +100,21 @@ def test_the_widgets_can_be_used_with_the_agents_tools(image, monkeypatch, templ
     assert check is not None
     assert (check.missing, check.side_effects) == ([], [])
     assert check.reward == 1
+
+
+@pytest.mark.timeout(120)
+def test_a_persons_own_task_has_a_copy_and_no_check(image):
+    task = task_of("Look for a tent", "http://shop.test/")
+
+    async def visit() -> tuple[str, list[str], StateCheck | None, float | None]:
+        async with BrowserPool(BrowserParams(), CitySite(), "elements") as pool, pool.session(task) as session:
+            observation = await session.start(task)
+            feedback = (
+                await session.step([ToolCall(name="goto_url", arguments={"url": "http://forum.test/"})])
+            ).feedback
+            return observation.text or "", feedback, await session.check_state(), await session.site_reward()
+
+    text, feedback, check, reward = asyncio.run(visit())
+    assert "login or register" in text.lower()
+    assert feedback[0].startswith("Succeed")
+    assert (check, reward) == (None, None)

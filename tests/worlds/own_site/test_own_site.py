@@ -17,6 +17,7 @@ import pytest
 
 from components.browser import BrowserPool, SandboxError
 from components.cli import main
+from components.interactive.options import task_of
 from components.params import BrowserParams
 from components.records import StateCheck, Task, ToolCall
 from components.store import read_table
@@ -245,3 +246,17 @@ def test_the_written_recipe_leaves_tasks_to_train_on(written: Path, tmp_path: Pa
         assert done.returncode == 0, done.stderr[-2000:]
     pools = {name: len(read_table(tmp_path / "data" / "pools" / f"{name}.parquet", Task)) for name in POOLS}
     assert pools["train"] > pools["validation"] > 0, pools
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(200)
+def test_a_persons_own_task_has_a_process_and_no_check(world: OwnSite) -> None:
+    task = task_of("Look at the items", "http://notes.test/")
+
+    async def visit() -> tuple[str, StateCheck | None, float | None]:
+        pool = BrowserPool(BrowserParams(concurrency=1), world.site(), "elements")
+        async with pool, pool.session(task) as session:
+            observation = await session.start(task)
+            return observation.url, await session.check_state(), await session.site_reward()
+
+    assert asyncio.run(visit()) == ("http://notes.test/", None, None)

@@ -106,6 +106,7 @@ async def _verdict_of(session: Session, task: Task, instance: Instance, answer: 
         check = await episode.check_state(answer)
     except _FAILURES as error:
         return RuleVerdict(task.task_id, 0.0, (f"the rule cannot be checked: {error}",))
+    assert check is not None
     verdict = _verdict(task.task_id, check)
     expected = instance.expected
     if check.answer_ok is False and expected is not None:
