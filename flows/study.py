@@ -28,7 +28,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from components import store
-from flows import process
+from flows import prerequisites, process
 from flows.crash_safe_dvc import LOGS, InfrastructureFailed, Outcome, StageFailed, repro
 from flows.placement import handover
 from flows.study_folders import STUDIES, Checkout, NoCheckout, OutOfReach, StudyBusy, folder_of, locked, prepare
@@ -173,7 +173,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return _run(study, root, options)
     except _Refused as error:
         return error.status
-    except (StudyBusy, ImpossibleStudy, NoCheckout, OutOfReach, process.Busy) as error:
+    except (StudyBusy, ImpossibleStudy, NoCheckout, OutOfReach, StageFailed, process.Busy) as error:
         print(error, file=sys.stderr)
         return 1
     except KeyboardInterrupt:
@@ -190,6 +190,7 @@ def _run(study: StudyRuns, root: Path, options: argparse.Namespace) -> int:
     if options.dry_run:
         print(json.dumps(as_json(plans), indent=1) if options.json else "\n".join(describe(plans)))
         return 0
+    require_all(plans)
     runner = StudyRunner(plans, root / STUDIES / study.name, handover.commit(root))
     waiting = sum(1 for plan in plans if plan.due)
     _say(f"study {study.name}: {len(plans)} runs, {waiting} with stages to run")
@@ -200,6 +201,19 @@ def _run(study: StudyRuns, root: Path, options: argparse.Namespace) -> int:
     for name, state in broken.items():
         _say(f"{name}: {state.state} at {state.stage}" + (f"; log: {state.log}" if state.log else f": {state.error}"))
     return 1 if broken else 0
+
+
+def require_all(plans: Sequence[RunPlan]) -> None:
+    """Require what the stages of all runs need, before the first of them works (`prerequisites`).
+
+    Raises:
+        StageFailed: something is missing; the message names the first run that needs it.
+    """
+    for plan in plans:
+        try:
+            prerequisites.require(plan.folder, plan.stages, plan.due)
+        except StageFailed as error:
+            raise StageFailed(f"{plan.run.name}: {error}") from error
 
 
 class _Refused(RuntimeError):

@@ -63,6 +63,8 @@ def summarise(run: StageRun, trajectories: list[Trajectory], verdicts: list[Verd
         reason = "; ".join(summary.heldout_problems)
         run.tracker.tags({HELDOUT_TAG: f"not measured: {reason}"})
         say(f"{run.name}: the held-out tasks are not measured: {reason}")
+    else:
+        run.tracker.remove_tag(HELDOUT_TAG)
     if not summary.valid:
         ended = [trajectory for trajectory in trajectories if not trajectory.termination.is_agents_doing]
         reason = f"; the environment ended most by {commonest_reason(ended)}" if ended else ""

@@ -123,7 +123,7 @@ class StageRun:
         times = {"wall_s": round(self._clock.seconds, 2), "spans": self._clock.spans}
         made = {"stage": self.name, "pipeline": self.tracker.parent_id, **times}
         store.write_json(RESULTS / f"{self.name}.json", {**made, **self._result})
-        self.tracker.metrics(self._result)
+        self.tracker.result({"wall_s": times["wall_s"], **self._result})
 
 
 def local_model(base: str) -> list[Path]:
@@ -167,7 +167,8 @@ def stage(
         _forget(state)
     first = stage_code.of_first_try(state, code)
     clock = _Clock(state / "spans.json")
-    with clock.running(), tracking.stage_run(params, name, key, state) as tracker:
+    keys = _keys_of(name)
+    with clock.running(), tracking.stage_run(params, name, key, state, keys, in_pipeline=keys is not None) as tracker:
         run = StageRun(name, params, key, state, tracker, clock)
         for table in (path for path in inputs or [] if path.suffix == ".parquet"):
             tracker.dataset(table, "input")

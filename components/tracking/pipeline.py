@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from mlflow.entities import Run, RunData
 
 PIPELINE, STAGE, KEY, RECIPE = "waymark.pipeline", "waymark.stage", "waymark.key", "waymark.recipe"
+OUTSIDE = "waymark.outside"
+"""The tag of nested runs that are no stages of the pipeline."""
 OWNER, CHANGED = "waymark.owner", "waymark.changed"
 """The tags that name the state directory for which a nested run was created, and parameters that changed since."""
 PARENT, COMMIT, NAME = "mlflow.parentRunId", "mlflow.source.git.commit", "mlflow.runName"
@@ -54,7 +56,7 @@ def parent_run(backend: Backend, params: Params) -> str:
     return run_id
 
 
-def nested_run(backend: Backend, parent: str, stage: str, key: str, state: Path) -> tuple[Run, bool]:
+def nested_run(backend: Backend, parent: str, stage: str, key: str, state: Path, in_pipeline: bool) -> tuple[Run, bool]:
     """The stage's run, and whether an earlier process created it."""
     id_file = state / "mlflow_run_id"
     run = _find(backend, id_file.read_text().strip()) if id_file.exists() else None
@@ -66,6 +68,8 @@ def nested_run(backend: Backend, parent: str, stage: str, key: str, state: Path)
     client = backend.client
     if run is None:
         tags = {STAGE: stage, KEY: key, OWNER: _owner(state), PARENT: parent, NAME: stage}
+        if not in_pipeline:
+            tags[OUTSIDE] = "true"
         if commit := git_commit():
             tags[COMMIT] = commit
         run = with_retries(lambda: client.create_run(backend.experiment_id, tags=tags))
@@ -93,15 +97,16 @@ def _owner(state: Path) -> str:
 def close_if_done(backend: Backend, parent: str) -> None:
     """End the parent if none of its stages is running; it fails if the last run of one of them failed.
 
-    A stage that failed has another run if its inputs were corrected, because corrected inputs have another key.
+    A stage that failed has another run if its inputs were corrected, because corrected inputs have another key. What is
+    no stage of the pipeline, such as a benchmark, does not make it fail.
     """
     client = backend.client
     where = f"tags.`{PARENT}` = '{parent}'"
     nested = with_retries(lambda: client.search_runs([backend.experiment_id], where))
     in_order = sorted(nested, key=lambda run: (run.info.end_time or 0, run.info.start_time))
-    last = {run.data.tags.get(STAGE): run.info.status for run in in_order}
+    last = {run.data.tags.get(STAGE): run.info.status for run in in_order if OUTSIDE not in run.data.tags}
     if all(run.info.status != "RUNNING" for run in nested):
-        ended = "FINISHED" if set(last.values()) == {"FINISHED"} else "FAILED"
+        ended = "FINISHED" if set(last.values()) <= {"FINISHED"} else "FAILED"
         with_retries(lambda: client.set_terminated(parent, ended))
 
 

@@ -42,7 +42,7 @@ _TABLES = "mlflow.loggedArtifacts"
 
 @contextmanager
 def stage_run(
-    params: Params, stage: str, key: str, state: Path, sections: Sequence[str] | None = None
+    params: Params, stage: str, key: str, state: Path, sections: Sequence[str] | None = None, in_pipeline: bool = True
 ) -> Iterator[StageRun]:
     """Open the stage's run, or resume the one of a killed process; close it with its status at the end.
 
@@ -50,14 +50,15 @@ def stage_run(
         params: the recipe; all of it becomes the parent's parameters. stage: name as in `dvc.yaml`, such as
         `train_rl@short`. key: hash of the stage's inputs and parameters. state: the stage's directory that survives
         kills, for the run's id. sections: dotted names of the recipe's sections that the stage uses (`["seed", "rl"]`);
-        None logs the whole recipe.
+        None logs the whole recipe. in_pipeline: whether the pipeline fails if this fails; False for what is no stage of
+        `dvc.yaml`, such as a benchmark.
     """
     backend = connect(params.tracking)
     recipe = flatten(params.model_dump(mode="json"))
     used = recipe if sections is None else {name: value for name, value in recipe.items() if _within(name, sections)}
     with exclusive():
         parent = parent_run(backend, params)
-        run, resumed = nested_run(backend, parent, stage, key, state)
+        run, resumed = nested_run(backend, parent, stage, key, state, in_pipeline)
     tracked = StageRun(backend, params, stage, run.info.run_id, parent, resumed)
     log_params(backend, run.info.run_id, used, run.data)
     try:
@@ -85,6 +86,8 @@ class StageRun:
     """Points of this run by metric: those that an earlier process logged, if the run is resumed, and ours at step 0."""
     _curves: set[str] = field(default_factory=set)
     """Metrics that this process logged at a step."""
+    _figures: set[str] = field(default_factory=set)
+    """Metrics that this process logged without a step."""
 
     def metrics(self, values: Mapping[str, object], step: int | None = None) -> None:
         """Log the numbers in a possibly nested mapping, under dotted names; lists of numbers get their index.
@@ -95,9 +98,12 @@ class StageRun:
         from mlflow.entities import Metric
 
         timestamp_ms, index = int(time.time() * 1000), step or 0
+        named = dict(numbers(values))
+        if step is None:
+            self._figures |= named.keys()
         new = [
             Metric(name, value, timestamp_ms, index)
-            for name, value in numbers(values)
+            for name, value in named.items()
             if not self._has(name, index, value) and not (step is None and self._is_curve(name))
         ]
         if step is None:
@@ -111,6 +117,18 @@ class StageRun:
             batch = new[first : first + _METRICS_PER_BATCH]
             with_retries(partial(self.backend.client.log_batch, self.run_id, metrics=batch))
 
+    def result(self, values: Mapping[str, object]) -> None:
+        """Log the figures with which the stage ends, as `metrics` does.
+
+        A run that is resumed may have ended before, with figures that are not given any more, such as the count of a
+        failure that did not come again. They get NaN, because MLflow deletes no metric.
+        """
+        self.metrics(values)
+        if self.resumed:
+            logged = with_retries(lambda: self.backend.client.get_run(self.run_id)).data.metrics
+            outdated = [name for name, value in logged.items() if name not in self._figures and not math.isnan(value)]
+            self.metrics({name: math.nan for name in outdated if not self._is_curve(name)})
+
     def params(self, values: Mapping[str, object]) -> None:
         """Log parameters under dotted names. MLflow refuses to change a logged parameter."""
         log_params(self.backend, self.run_id, flatten(values))
@@ -121,6 +139,12 @@ class StageRun:
 
         tags = [RunTag(key, str(value)) for key, value in values.items()]
         with_retries(lambda: self.backend.client.log_batch(self.run_id, tags=tags))
+
+    def remove_tag(self, key: str) -> None:
+        """Delete a tag that an earlier try may have set."""
+        client = self.backend.client
+        if key in with_retries(lambda: client.get_run(self.run_id)).data.tags:
+            with_retries(lambda: client.delete_tag(self.run_id, key))
 
     def dataset(self, path: Path, context: str) -> None:
         """Log a table or directory as an input; its digest is DVC's md5."""

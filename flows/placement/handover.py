@@ -215,19 +215,26 @@ def _files(path: Path) -> list[Path]:
 
 def _dvc(root: Path, store: SharedStore, name: str, command: str, *targets: str) -> None:
     """Call DVC with the store as its remote."""
-    log = root / LOGS / f"{name}.log"
     remote = [sys.executable, "-m", "dvc", "remote", "add", "--local", "--force", REMOTE, f"{store.url}/dvc"]
     transfer = [sys.executable, "-m", "dvc", "--wait-for-lock", command, "--remote", REMOTE, *targets]
     settings = root / ".dvc/config.local"
     with held(root / ".dvc/tmp/placement.lock"):
         if not settings.exists() or f"url = {store.url}/dvc\n" not in settings.read_text():
-            _call(remote, f"remote-{name}", log, root)
-    _call(transfer, name, log, root)
+            _call(remote, f"remote-{name}", root)
+    _call(transfer, name, root)
 
 
-def _call(command: list[str], name: str, log: Path, root: Path) -> None:
-    call = f"{name}-{uuid.uuid4().hex}"  # two stages may need the same outputs at the same time
+def _call(command: list[str], name: str, root: Path) -> None:
+    """Run a command with a log of its own, which stays if the command fails: several stages may need the same outputs
+    at the same time.
+
+    Raises:
+        InfrastructureFailed: it failed.
+    """
+    call = f"{name}-{uuid.uuid4().hex}"
+    log = root / LOGS / f"{call}.log"
     code = process.call(command, name=call, log=log, root=root, environment={"DVC_NO_ANALYTICS": "1"})
     if code:
         tail = "\n".join(log.read_text(errors="replace").strip().splitlines()[-15:])
         raise InfrastructureFailed(f"`{' '.join(command[2:])}` failed with status {code}; log: {log}\n{tail}")
+    log.unlink()

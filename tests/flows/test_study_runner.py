@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from flows.study import StudyRunner
+from flows.crash_safe_dvc import StageFailed
+from flows.study import StudyRunner, require_all
 from flows.study_folders import Checkout, NoCheckout, OutOfReach, StudyBusy, folder_of, locked, prepare
 from flows.study_plan import ImpossibleStudy, RunPlan, StudyRun, StudyRuns, describe, make_plan
 from tests.flows.conftest import make_repository
@@ -299,6 +300,14 @@ def test_a_declared_shared_stage_that_an_arm_changes_is_refused(project):
 def test_two_arms_that_the_stages_cannot_tell_apart_are_refused(project):
     with pytest.raises(ImpossibleStudy, match=r"arms\.b: the stages read the same values as in the arm a"):
         planned(project, study_of({"a": {"lr": 0.5}, "b": {"lr": 0.5, "other": 1}}))
+
+
+def test_what_a_run_lacks_is_named_before_any_run_works(project):
+    plans = planned(project, study_of(SLOW, seeds=(0,)))
+    require_all(plans)
+    (plans[1].folder / "params.yaml").write_text("{seed: 0, steps: 4}\n")
+    with pytest.raises(StageFailed, match=r"^slow-seed0: params\.yaml lacks lr, "):
+        require_all(plans)
 
 
 def test_a_study_runs_once_at_a_time(project):

@@ -62,6 +62,11 @@ def test_held_out_tasks_without_verdicts_do_not_stop_the_stage(tmp_path, monkeyp
     entry, new_families = run_entries("smoke", "miniwob", "rl", success([*trained, *apart], verdicts))
     assert (entry.rate, entry.note) == (1.0, "")
     assert (new_families.rate, new_families.n, new_families.note) == (None, None, UNJUDGED)
+    with stage("evaluate@rl") as again:
+        summarise(again, [*trained, *apart], [a_verdict(trajectory) for trajectory in [*trained, *apart]])
+    measured = again.tracker.backend.client.get_run(again.tracker.run_id)
+    assert again.tracker.run_id == run.tracker.run_id
+    assert ("waymark.heldout" in measured.data.tags, measured.data.metrics["heldout.rate"]) == (False, 1.0)
 
 
 def evaluated(count: int) -> list[Trajectory]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import signal
 import sqlite3
 import subprocess
@@ -56,6 +57,19 @@ def test_a_resumed_run_does_not_log_a_point_again(params: Params, client: Mlflow
         with stage_run(params, "train_rl@short", "key", STATE) as run:
             run.metrics({"clip_fraction": value}, step=1)
     assert len(client.get_metric_history(run.run_id, "clip_fraction")) == 1
+
+
+def test_figures_that_a_result_lacks_have_no_value_after_another_end(params: Params, client: MlflowClient) -> None:
+    with stage_run(params, "evaluate@rl", "key", STATE) as run:
+        run.metrics({"loss": 0.5}, step=3)
+        run.result({"rate": 0.95, "terminations": {"done": 19, "env_init_error": 1}})
+    with stage_run(params, "evaluate@rl", "key", STATE) as again:
+        again.metrics({"decision": 1.0})
+        again.result({"rate": 1.0, "terminations": {"done": 20}})
+    assert again.run_id == run.run_id
+    metrics = client.get_run(run.run_id).data.metrics
+    assert math.isnan(metrics.pop("terminations.env_init_error"))
+    assert metrics == {"loss": 0.5, "rate": 1.0, "terminations.done": 20, "decision": 1.0}
 
 
 def test_the_last_value_of_a_curve_is_not_its_first_point(params: Params, client: MlflowClient) -> None:
@@ -174,6 +188,15 @@ def test_a_pipeline_does_not_fail_by_a_stage_that_was_mended(params: Params, cli
     with pytest.raises(ValueError), stage_run(params, "collect_tasks", "mended file", Path("c")):
         raise ValueError("again")
     assert client.get_run(run.parent_id).info.status == "FAILED"
+
+
+def test_a_pipeline_does_not_fail_by_a_benchmark(params: Params, client: MlflowClient) -> None:
+    with stage_run(params, "evaluate@rl", "key", Path("a")) as run:
+        pass
+    with pytest.raises(ValueError), stage_run(params, "benchmark@shops", "key", Path("b"), in_pipeline=False) as other:
+        raise ValueError("no network")
+    assert client.get_run(other.run_id).info.status == "FAILED"
+    assert (other.parent_id, client.get_run(run.parent_id).info.status) == (run.parent_id, "FINISHED")
 
 
 @pytest.mark.parametrize(("error", "status"), [(RuntimeError, "FAILED"), (KeyboardInterrupt, "KILLED")])
