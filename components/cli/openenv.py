@@ -6,7 +6,9 @@ import argparse
 import asyncio
 import signal
 import socket
+import sys
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,7 +39,7 @@ def add(commands: Subparsers) -> None:
         "--sessions", type=positive, metavar="N", help="episodes at once; default: the recipe's browser.concurrency"
     )
     parser.add_argument(
-        "--max-steps", type=positive, metavar="N", help="actions of an episode; default: the recipe's rl.long.max_steps"
+        "--max-steps", type=positive, metavar="N", help="turns of an episode; default: the recipe's rl.long.max_steps"
     )
     parser.add_argument(
         "--out", type=nonempty_path, metavar="DIR",
@@ -63,7 +65,7 @@ def run(options: argparse.Namespace) -> int:
         params = load(find(options.recipe))
         worlds = worlds_of(params)
         worlds.require_installed()
-        tasks = tasks_of(params, options.tasks)
+        tasks = tasks_of(params, options.tasks, tell=partial(print, file=sys.stderr))
         worlds.require(tasks)
         worlds.require_independent(tasks, "episodes of a trainer")
     except (RecipeError, WorldError, RuleError, EnvError, ChromiumNotFoundError, ValueError) as error:

@@ -17,7 +17,7 @@ from components.judge.clients import JudgeClients
 from components.judge.model_judge import Judgement, JudgeOutage, ModelJudge
 from components.judge.prompts import JudgePrompt, judge_prompt
 from components.judge.reward import JudgeFn, reward
-from components.judge.rules import RuleError, probes_of, require_rules, rules_verdict
+from components.judge.rules import RuleError, probes_of, require_rules, rules_verdict, undecidable_tasks
 from components.judge.verdicts import parse_verdict, verdict_text
 from components.success import needs_judge
 
@@ -40,5 +40,6 @@ __all__ = [
     "require_rules",
     "reward",
     "rules_verdict",
+    "undecidable_tasks",
     "verdict_text",
 ]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
+from components.judge import undecidable_tasks
 from components.openenv.messages import ResetRequest
 from components.params import Params
 from components.records import Split, Task
@@ -18,11 +19,16 @@ TYPES = {"train": "train", "rl": "train", "validation": "validation", "heldout_v
 """OpenEnv's type of a split, which is `test` for all others."""
 
 
-def tasks_of(params: Params, files: Sequence[Path] = ()) -> list[Task]:
+def tasks_of(params: Params, files: Sequence[Path] = (), tell: Callable[[str], None] = print) -> list[Task]:
     """The tasks of some files, or without any those of a recipe: of its `tasks.files` and of its worlds.
 
+    Args:
+        tell: gets a sentence about each file of the recipe that is missing, and one about tasks without a rule.
+
     Raises:
-        ValueError: a file is missing or is no task file, a row of it is no task, or there are no tasks.
+        ValueError: one of `files` is missing or is no task file, a row of it is no task, there are no tasks, or none of
+            them has a rule, so that no episode could be a success.
+        RuleError: a task's evaluator has an unknown form.
     """
     loaded = load_files(files or params.tasks.files)
     if files and loaded.missing:
@@ -37,8 +43,17 @@ def tasks_of(params: Params, files: Sequence[Path] = ()) -> list[Task]:
     if files and rejections:
         first = rejections[0]
         raise ValueError(f"{first.file} row {first.row} is no task: {first.field} {first.reason}; correct the file")
+    for name in loaded.missing:
+        tell(f"{name} of tasks.files is missing, so its tasks are not served")
     if not tasks:
         raise ValueError(f"the recipe {params.name} has no tasks: name a task file with --tasks")
+    if count := len(undecidable_tasks(tasks)):
+        if count == len(tasks):
+            raise ValueError(
+                f"none of the {count} tasks has a rule, so no episode would have the reward 1: name tasks with rules "
+                "with --tasks"
+            )
+        tell(f"{count} of {len(tasks)} tasks have no rule: an episode that ends with `done` there has no reward")
     return tasks
 
 

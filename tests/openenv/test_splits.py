@@ -15,7 +15,7 @@ SPLITS = ["heldout", "eval", "train"]
 
 
 def tasks(*splits: str) -> list[Task]:
-    return [a_task(number, split=split) for number, split in enumerate(splits)]
+    return [a_task(number, split=split, evaluator={"type": "site_reward"}) for number, split in enumerate(splits)]
 
 
 def test_splits_are_in_one_order_with_the_types_of_openenv():
@@ -63,6 +63,25 @@ def test_a_file_without_tasks_is_refused_before_browsers_open(tmp_path, text, pr
         path.write_text(text)
     with pytest.raises(ValueError, match=problem):
         tasks_of(recipe(), [path])
+
+
+def test_tasks_without_a_rule_are_counted_and_refused_alone(tmp_path):
+    path, told = tmp_path / "tasks.jsonl", []
+    without = [a_task(9, split="train")]
+    write_tasks(path, [*tasks("train", "eval"), *without])
+    assert len(tasks_of(recipe(), [path], told.append)) == 3
+    assert told == ["1 of 3 tasks have no rule: an episode that ends with `done` there has no reward"]
+    path.unlink()
+    write_tasks(path, without)
+    with pytest.raises(ValueError, match="none of the 1 tasks has a rule, so no episode would have the reward 1"):
+        tasks_of(recipe(), [path], told.append)
+
+
+def test_a_file_of_the_recipe_that_is_missing_is_named(tmp_path):
+    told: list[str] = []
+    entry = {"path": str(tmp_path / "mine.jsonl"), "split": "train"}
+    assert tasks_of(recipe(tasks__files=[entry]), tell=told.append)
+    assert told == [f"{tmp_path}/mine.jsonl of tasks.files is missing, so its tasks are not served"]
 
 
 def test_an_action_has_calls_or_a_response():

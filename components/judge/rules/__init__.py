@@ -13,7 +13,14 @@
 from components.judge.rules.pages import probes_of
 from components.judge.rules.qa import AnswerScores, score_answer
 from components.judge.rules.site_reward import COMPLETE, MAX_EVENTS, is_complete, rationale
-from components.judge.rules.specs import Rule, RuleError, require_decisive_rules, require_rules, rule_of
+from components.judge.rules.specs import (
+    Rule,
+    RuleError,
+    require_decisive_rules,
+    require_rules,
+    rule_of,
+    undecidable_tasks,
+)
 from components.judge.rules.verdict import JUDGE, VERSION, ImageQuestion, Question, open_questions, rules_verdict
 from components.judge.rules.webarena import NEEDS_MODEL, SameAnswer
 from components.judge.rules.webvoyager import hint_of
@@ -40,4 +47,5 @@ __all__ = [
     "rule_of",
     "rules_verdict",
     "score_answer",
+    "undecidable_tasks",
 ]

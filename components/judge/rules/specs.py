@@ -129,14 +129,22 @@ def _missing_evaluator() -> str:
     return ""
 
 
+def undecidable_tasks(tasks: Iterable[Task]) -> list[str]:
+    """The ids of tasks that rules alone can never judge.
+
+    Raises:
+        RuleError: as `rule_of`.
+    """
+    return [task.task_id for task in tasks if isinstance(rule_of(task.evaluator), NoRule | HintRule)]
+
+
 def require_decisive_rules(tasks: Iterable[Task]) -> None:
     """Refuse tasks that rules alone can never judge.
 
     Raises:
         RuleError: names the tasks.
     """
-    undecidable = [task.task_id for task in tasks if isinstance(rule_of(task.evaluator), NoRule | HintRule)]
-    if undecidable:
+    if undecidable := undecidable_tasks(tasks):
         raise RuleError(
             f"{len(undecidable)} tasks have no rule that could judge them ({', '.join(undecidable[:3])}…), and "
             "judge.labels is rules: name a judge model in judge.model.endpoint and set judge.labels and judge.reward "
