@@ -102,10 +102,11 @@ class SampledGroups:
     def why_none_is_effective(self) -> str:
         """A sentence: why no group is effective, and what to change."""
         scored = self._scored
-        masked = sum(reward.masked for group in self.groups for reward in group.rewards)
         head = f"none of {len(self.groups)} sampled groups can be learned from"
-        if not scored:
-            reason = f"all {masked} trajectories are masked, the environment or the judge fails"
+        if self.mostly_masked:
+            masked = [reward.masked for group in self.groups for reward in group.rewards]
+            count = f"all {len(masked)}" if all(masked) else f"{sum(masked)} of {len(masked)}"
+            reason = f"{count} trajectories are masked, the environment or the judge fails"
             ended = [t for group in self.groups for t in group.trajectories if not t.termination.is_agents_doing]
             return f"{head}: {reason}" + (f"; most often {commonest_reason(ended)}" if ended else "")
         if max(scored) <= 0:
@@ -114,6 +115,17 @@ class SampledGroups:
         if min(scored) > 0:
             return f"{head}: every trajectory succeeds; the tasks are too easy for this policy, add harder ones"
         return f"{head}: each task succeeds always or never; sample hotter (rl.temperature) or more of them"
+
+    @property
+    def masked_share(self) -> float:
+        """The share of the attempts that are masked, from 0 to 1."""
+        masked = [reward.masked for group in self.groups for reward in group.rewards]
+        return sum(masked) / len(masked) if masked else 0.0
+
+    @property
+    def mostly_masked(self) -> bool:
+        """Whether more than half of the attempts are masked, so that the others say little of the policy."""
+        return self.masked_share > 0.5
 
     @property
     def mastered(self) -> bool:

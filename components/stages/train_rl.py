@@ -175,7 +175,8 @@ async def _train(run: StageRun, learners: Replicas[Learner], phase: str) -> Trai
 
     def report_rollback(rollback: Rollback, comparison: Comparison) -> None:
         run.metrics({"rolled_back_to": rollback.to}, rollback.iteration)
-        print(f"warning: validation fell by {comparison}: the phase goes back to iteration {rollback.to}", flush=True)
+        text = f"validation changed by {comparison}: the phase goes back to iteration {rollback.to}"
+        print(f"warning: {text}", flush=True)
 
     gathered = partial(learners.run, Learner.gathered_weights, params.model.lora is not None)
     released = partial(learners.run, Learner.release_memory)

@@ -60,7 +60,8 @@ def policy_sample(trajectory: Trajectory, turn: Turn, renderer: Renderer, encode
     if prompt.sha256 != turn.prompt_sha256:
         raise TrainerMismatch(
             f"turn {turn.index} of {trajectory.trajectory_id} renders to another prompt than in the rollout: "
-            "parameters of agent or observation have changed since; start the stage with a new state"
+            "the code that renders it, or agent or observation in the recipe, has changed since; restore it, or start "
+            "the stage with a new state"
         )
     return Sample(encoder.encode(prompt), turn.token_ids)
 

@@ -64,6 +64,13 @@ def examples(rollouts: LabelledTrajectories, judge: Path, params: Params) -> Lab
     return LabelledTrajectories.join([new, LabelledTrajectories.read(judge / REHEARSED)])
 
 
+def _iteration(judge: Path) -> int:
+    """The iteration after which a judge was made; 0 for another folder. A rollback by hand may make it once more, from
+    other labels, so the folder's name has a digest of them, too."""
+    number = judge.name.partition("-")[0]
+    return int(number) if number.isdigit() else 0
+
+
 def _folder(state_dir: Path, iteration: int) -> Path:
     return state_dir / AUDITED / f"{iteration:04d}"
 
@@ -127,7 +134,8 @@ class RetrainedJudge:
         rollouts = labelled_rollouts(self.state_dir, due, self.earlier)
         if not len(rollouts):
             return {}
-        judge = self.state_dir / "judge" / f"{due:04d}"
+        labels = {label.trajectory_id: label.outcome for label in rollouts.labels.values()}
+        judge = self.state_dir / "judge" / f"{due:04d}-{digest(*map(str, sorted(labels.items())))}"
         if not judge.exists():
             self._train(examples(rollouts, self.path, self.params), judge, report)
         version = f"{self._version}+{len(rollouts)}"
@@ -154,7 +162,7 @@ class RetrainedJudge:
         trained.vlm.publish(path)
         checkpoint.unlink(missing_ok=True)
         for other in path.parent.iterdir():
-            if other.is_dir() and (not other.name.isdigit() or int(other.name) < int(path.name)):
+            if other.is_dir() and other != path and _iteration(other) <= _iteration(path):
                 shutil.rmtree(other)
 
     def _is_kept(self, trajectory: Trajectory) -> bool:

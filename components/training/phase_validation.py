@@ -89,15 +89,19 @@ class PhaseValidations:
         drawn = drawn_turns(trajectories, self.learners.local.params.seed)
         return self.learners.run(kl_by_family, drawn, self.setup.sft)
 
-    async def validate(self, iteration: int, tallies: Mapping[str, FamilyTally], queue: RolloutQueue) -> None:
+    async def validate(self, iteration: int, tallies: Mapping[str, FamilyTally], queue: RolloutQueue) -> float:
         """Validate the policy as it is now, unless that is done, and report.
+
+        Returns:
+            The seconds for which it waited for rollouts of a later iteration first; they are no time of validation.
 
         Raises:
             NothingValidated: no episode on a trained family could be judged.
         """
         assert self.setup is not None
-        before = self.records(iteration)
+        before, waited_s = self.records(iteration), 0.0
         if all(record.iteration != iteration for record in before):
+            waited_s = await queue.finish_running()
             began = time.monotonic()
             trajectories = await queue.validate(iteration, self.setup.tasks)
             verdicts = await self.setup.judge([t for t in trajectories if needs_judge(t)])
@@ -107,6 +111,7 @@ class PhaseValidations:
                 journal.append(record)
         queue.validation_path(iteration).unlink(missing_ok=True)
         await asyncio.to_thread(self.report, self.records(iteration))
+        return waited_s
 
     def _warnings(self, records: list[Validation]) -> list[ValidationWarning]:
         """What the newest of the validations warns of."""

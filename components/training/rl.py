@@ -25,6 +25,7 @@ from components.judge import require_rules
 from components.params import RLPhase
 from components.records import Trajectory, Verdict
 from components.rollout import Group, NothingLearnableError, SampledGroups, SamplerState
+from components.training.agreement import TrainerMismatch
 from components.training.audit import audit_figures, ended_by_imprecision, successes
 from components.training.checkpoints import Checkpoints
 from components.training.health import branch_figures, rollout_figures
@@ -107,6 +108,9 @@ class RLTrainer:
     report_rollback: Callable[[Rollback, Comparison], None] = lambda rollback, comparison: None
     """Gets how the validation compares with the one to which the phase goes back. Called in a thread of a pool."""
     _furthest: float = field(default=0.0, init=False)
+    _validation_waited_s: float = field(default=0.0, init=False)
+    """Seconds for which the last validation waited for the rollouts of the next iteration, part of whose time they are.
+    """
     _thread: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "trainer"), init=False)
     """All work with the learners runs in this one thread: the number of threads with which PyTorch sums, and so the
     last bits of a sum, belongs to the thread that calls it."""
@@ -152,6 +156,7 @@ class RLTrainer:
                 rollouts = await queue.next(number, state.sampler)
                 if learner.params.rl.max_staleness:
                     await queue.start(number + learner.params.rl.max_staleness, rollouts.sampler.state)
+                began, self._validation_waited_s = began - self._validation_waited_s, 0.0
                 waited_s = time.monotonic() - began
                 ended: str | None = None
                 if not rollouts.sampled.effective:
@@ -165,7 +170,13 @@ class RLTrainer:
                     ended = ended or self._distrust([*state.figures, audited])
                 queue.settle(number, rollouts)
                 kl = await self._compute(self._validations.divergence, number, rollouts, ended is not None)
-                figures = await self._update(number, rollouts, began, waited_s) | kl_figure(kl) | retrained
+                try:
+                    figures = await self._update(number, rollouts, began, waited_s) | kl_figure(kl) | retrained
+                except TrainerMismatch as error:
+                    raise TrainerMismatch(
+                        f"{error}. After correcting a server, delete {self.state_dir}/episodes-*, whose "
+                        "log-probabilities it gave, and run again: the phase goes on from its checkpoint"
+                    ) from error
                 tallies = self._tallied(state, rollouts, kl) if self.validation else {}
                 sampler = rollouts.sampler.state
                 state = RLState(number, sampler, [*state.figures, figures], tallies, state.rollbacks, ended)
@@ -245,7 +256,7 @@ class RLTrainer:
             return state
         if not checkpoints.iterations:
             await self._compute(self._save, state)  # the policy with which the phase began may be the best
-        await validations.validate(state.iteration, state.tallies, queue)
+        self._validation_waited_s = await validations.validate(state.iteration, state.tallies, queue)
         records = validations.records(state.iteration)
         rules = state.rollbacks, params.rl.checkpoints, validations.planned, params.seed
         if restore := policy_to_restore(records, checkpoints.iterations, *rules):
@@ -333,13 +344,13 @@ def ended_by_idleness(
             phase went back to an earlier policy do not count.
 
     Raises:
-        NothingLearnableError: every trajectory is masked, or nothing was learned before.
+        NothingLearnableError: every trajectory is masked, or nothing was learned before, or the phase would end and
+            most of this iteration is masked: it goes on when the environment and the judge work again.
     """
     was_idle = [iteration["effective_groups"] == 0 for iteration in figures]
     idle_since = [iteration["effective_groups"] == 0 for iteration in since_rollback(figures)]
-    all_masked = all(reward.masked for group in sampled.groups for reward in group.rewards)
     in_a_row = 1 + sum(1 for _ in takewhile(bool, reversed(idle_since)))
     stuck = in_a_row >= limit and not sampled.mastered
-    if all_masked or (stuck and is_first_phase and all(was_idle)):
+    if sampled.masked_share == 1 or (stuck and (sampled.mostly_masked or (is_first_phase and all(was_idle)))):
         raise NothingLearnableError(sampled.why_none_is_effective())
     return sampled.why_none_is_effective() if stuck else None

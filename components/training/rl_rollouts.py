@@ -206,13 +206,19 @@ class RolloutQueue:
             self.report(max(iteration, 1), float(iteration > 0), f"validation {done}/{total}")
 
         opened = await self.setup.open_policy(f"{self.name}@{iteration}{self._branch}=validation:{self.state_dir.name}")
-        if self._running:
-            await asyncio.wait([self._running[-1]])
+        await self.finish_running()
         with Journal(self.validation_path(iteration), Trajectory) as journal:
             async with opened as policy:
                 episodes = episode_specs(tasks, 1, policy.version, self._params.seed)
                 options = CollectOptions(progress, self._seats, self._params.rollout.max_harness_errors)
                 return await self._collect(episodes, policy, SamplingParams(temperature=0.0), journal, options)
+
+    async def finish_running(self) -> float:
+        """Wait until the rollouts under way have ended; returns the seconds."""
+        began = time.monotonic()
+        if self._running:
+            await asyncio.wait([self._running[-1]])
+        return time.monotonic() - began
 
     async def cancel(self) -> None:
         """End all rollouts under way. Their finished episodes stay in the journals."""

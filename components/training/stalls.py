@@ -39,6 +39,7 @@ def stalls(newest: Validation) -> list[Stall]:
         for figures in newest.families
         if figures.scored_groups >= FEWEST
         and figures.effective_groups == 0
+        and figures.agreeing_groups in (figures.scored_groups, None)
         and figures.training_success is not None
         and figures.training_success < SOLVED
     ]

@@ -31,6 +31,8 @@ class FamilyTally:
     effective: int = 0
     scored: int = 0
     """Groups with a scored first member."""
+    agreeing: int = 0
+    """Groups with several scored first members, all of which succeeded or all of which failed."""
     success: float = 0.0
     """Sum over the scored groups of the share of their first scored members that succeeded."""
     tokens: int = 0
@@ -51,6 +53,7 @@ class FamilyTally:
         first = _successes(group, audited or {})
         if first:
             self.scored += 1
+            self.agreeing += len(first) > 1 and len({*first}) == 1
             self.success += sum(first) / len(first)
         logprobs = [logprob for t in group.trajectories for turn in t.turns for logprob in turn.logprobs]
         self.tokens += len(logprobs)
@@ -106,6 +109,8 @@ class FamilyFigures(Record):
     wilson95: Interval | None
     groups: int = 0
     scored_groups: int = 0
+    agreeing_groups: int | None = None
+    """Of earlier versions, None."""
     effective_groups: int = 0
     training_success: float | None = None
     entropy: float | None = None
@@ -229,6 +234,7 @@ def _family(name: str, heldout: bool, values: Sequence[float], tally: FamilyTall
         wilson95=None if rate is None else wilson(rate, len(values)),
         groups=tally.groups,
         scored_groups=tally.scored,
+        agreeing_groups=tally.agreeing,
         effective_groups=tally.effective,
         training_success=_share(tally.success, tally.scored),
         entropy=_share(tally.surprise, tally.tokens),

@@ -116,6 +116,7 @@ def train(
     min_precision: float = 0.0,
     retrain: RetrainParams | None = None,
     keys: Mapping[str, int] | None = None,
+    pause_s: Callable[[EpisodeSpec], float] = lambda spec: 0.0,
 ) -> tuple[TrainedPhase, dict[str, torch.Tensor]]:
     """Run a phase with two groups of four in each iteration; its result and the weights at its end.
 
@@ -131,6 +132,7 @@ def train(
         audited: what an auditor calls a success, in rollouts and in validations; None without an auditor.
         min_precision: `judge.trust.min_precision`.
         keys: further keys of the section `rl`.
+        pause_s: seconds for which an episode waits before it ends.
         retrain: `judge.distill.retrain`: a judge learns what the auditor says. `succeeds` stays the reward.
     """
     params = recipe(rl__group_size=4, rl__max_sampled_groups=2, rl__lr=1e-3, rl__temperature=0.9)
@@ -147,6 +149,7 @@ def train(
     encoder = Encoder(learner.vlm)
 
     async def run_episode(spec: EpisodeSpec, session: None, policy: Version, settings: EpisodeSettings) -> Trajectory:
+        await asyncio.sleep(pause_s(spec))
         ended = ends(spec)
         if not ended.is_agents_doing:
             return trajectory_of(spec, "openwebrl", ended, {})

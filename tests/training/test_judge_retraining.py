@@ -52,7 +52,17 @@ def distilled(tmp_path_factory) -> Path:
 
 
 def weights(state: Path, iteration: int) -> dict[str, torch.Tensor]:
-    return load_file(state / f"judge/{iteration:04d}/model.safetensors")
+    return load_file(weights_file(state, iteration))
+
+
+def weights_file(state: Path, iteration: int) -> Path:
+    (path,) = state.glob(f"judge/{iteration:04d}-*/model.safetensors")
+    return path
+
+
+def judges(state: Path) -> list[str]:
+    """The iterations after which the judges that are kept were made."""
+    return sorted(path.name[:4] for path in (state / "judge").iterdir() if path.is_dir())
 
 
 def test_successes_with_another_task_are_failures_to_learn_from(distilled):
@@ -107,7 +117,7 @@ def test_a_judge_that_was_made_is_loaded_and_a_lost_one_is_made_again(distilled,
     judge = RetrainedJudge(distilled, params, tmp_path)
     judge.keep(1, seen, labels(seen))
     judge.prepare(2)
-    made, file = weights(tmp_path, 1), tmp_path / "judge/0001/model.safetensors"
+    made, file = weights(tmp_path, 1), weights_file(tmp_path, 1)
     written = file.stat().st_mtime_ns
     assert RetrainedJudge(distilled, params, tmp_path).prepare(2) == {"judge_retrained_on": 8.0}
     assert file.stat().st_mtime_ns == written
@@ -126,7 +136,21 @@ def test_a_phase_that_goes_on_keeps_the_judge_of_a_later_iteration(distilled, tm
         judge.keep(iteration, seen, labels(seen))
     judge.prepare(3)
     RetrainedJudge(distilled, params, tmp_path).prepare(2)
-    assert sorted(path.name for path in (tmp_path / "judge").iterdir() if path.is_dir()) == ["0001", "0002"]
+    assert judges(tmp_path) == ["0001", "0002"]
+
+
+def test_other_labels_of_the_same_iterations_make_another_judge(distilled, tmp_path):
+    """As after a rollback by hand, when the iterations since the checkpoint are rolled out anew."""
+    params = with_retraining(RetrainParams(every=1, share=1.0, optim=OPTIM))
+    made = []
+    for seeds in (range(8), range(100, 108)):
+        judge, seen, losses = RetrainedJudge(distilled, params, tmp_path), attempts(seeds), []
+        judge.keep(1, seen, labels(seen))
+        judge.prepare(2, lambda *loss, losses=losses: losses.append(loss))
+        made.append(weights_file(tmp_path, 1))
+        assert losses, "it was trained"
+    assert judges(tmp_path) == ["0001"], "the former one is deleted"
+    assert made[0] != made[1]
 
 
 def test_the_next_phase_begins_with_the_labels_of_the_one_before(distilled, tmp_path):
@@ -142,7 +166,7 @@ def test_the_next_phase_begins_with_the_labels_of_the_one_before(distilled, tmp_
     for iteration in (1, 2, 3):
         judge.keep(iteration, [], [])
     assert judge.prepare(4) == {"judge_retrained_on": 6.0}
-    assert [path.name for path in (second / "judge").iterdir()] == ["0003"], "the judge before is deleted"
+    assert judges(second) == ["0003"], "the judge before is deleted"
 
 
 def test_a_share_is_kept_and_only_where_the_auditor_decides(distilled, tmp_path):

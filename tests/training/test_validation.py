@@ -158,3 +158,18 @@ def test_a_family_without_a_gradient_that_is_not_solved_is_named():
     (stall,) = stalls(watched(12, [stuck, learning, solved, rare]))
     assert str(stall).startswith("checkboxes gives no gradient: in each of its 9 groups since the last validation all")
     assert "33% succeed" in str(stall)
+
+
+def test_attempts_that_disagree_are_no_stall():
+    """As seen: the judge rewards every attempt, and the auditor calls half of them failures."""
+    task = a_task(7, website="miniwob/tab")
+    rewarded = group(task, 1.0, 1.0)
+    audited = {t.trajectory_id: number == 0 for number, t in enumerate(rewarded.trajectories)}
+    one_scored = group(a_task(8, website="miniwob/tab"), 0.0, 0.0)
+    one_scored.rewards[1] = one_scored.rewards[1].model_copy(update={"masked": True})
+    tally = FamilyTally()
+    for sampled in (rewarded, one_scored, group(a_task(9, website="miniwob/tab"), 0.0, 0.0)):
+        tally.add(sampled, audited)
+    assert (tally.scored, tally.agreeing, tally.effective) == (3, 1, 0)
+    disagreeing = figures("tab", 0.0, 2, 0.5, 9).model_copy(update={"agreeing_groups": 8})
+    assert stalls(watched(12, [disagreeing])) == []

@@ -20,6 +20,7 @@ def figures(name: str, rate: float, n: int, success: float, groups: int, heldout
         wilson95=wilson(rate, n),
         groups=groups,
         scored_groups=groups,
+        agreeing_groups=groups,
         training_success=success if groups else None,
     )
 
