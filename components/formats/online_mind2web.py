@@ -28,7 +28,7 @@ from components.formats.json_writing import json_text
 from components.formats.online_mind2web_writing import VERSION_2, result_of
 from components.formats.registry import register
 from components.formats.result_writing import new_place, writable
-from components.records import NO_SCREENSHOT, Task, Termination, ToolCall, Trajectory, Turn, Verdict
+from components.records import NO_SCREENSHOT, Image, Task, Termination, ToolCall, Trajectory, Turn, Verdict
 
 FILE, FOLDER = "result.json", "trajectory"
 _PICTURES = {".png", ".jpg", ".jpeg", ".webp", ".gif"}
@@ -128,10 +128,10 @@ def _read(file: Path, root: Path) -> ReadTrajectory:
     else:
         record = parsed(_Lists, value, str(file), "result of Online-Mind2Web")
     if isinstance(record, _Steps):
-        turns, screenshots = _turns_of_steps(record, file)
+        (turns, screenshots), final = _turns_of_steps(record, file), NO_SCREENSHOT
         answer = record.agent_final_answer
     else:
-        turns, screenshots = _turns_of_lists(record, file)
+        turns, screenshots, final = _turns_of_lists(record, file)
         answer = record.final_result_response
     missing = [screenshot.missing for screenshot in screenshots if screenshot.missing]
     if not screenshots:
@@ -145,25 +145,28 @@ def _read(file: Path, root: Path) -> ReadTrajectory:
         split="eval",
     )
     place = str(file.parent.relative_to(root)) if file.parent != root else file.parent.name
-    trajectory = trajectory_of(place, task, root.name, turns, Termination.DONE, answer or "")
+    trajectory = trajectory_of(place, task, root.name, turns, Termination.DONE, answer or "", final)
     return ReadTrajectory(str(file), trajectory, tuple(missing))
 
 
-def _turns_of_lists(record: _Lists, file: Path) -> tuple[list[Turn], list[Screenshot]]:
-    """A turn per action or picture, whichever are more, and one for the answer."""
+def _turns_of_lists(record: _Lists, file: Path) -> tuple[list[Turn], list[Screenshot], Image]:
+    """A turn per action, or per picture but the last if these are more, and the page after the last action: usually
+    there is one picture more than actions. The answer is no step: the published judges get the actions alone."""
     folder = file.parent / FOLDER
     names = [path.name for path in folder.iterdir() if path.suffix.lower() in _PICTURES] if folder.is_dir() else []
     screenshots = [read_screenshot(name, folder) for name in sorted(names, key=_position)]
-    count = max(len(record.action_history), len(screenshots))
-    images = [screenshot.image for screenshot in screenshots] + [NO_SCREENSHOT] * (count - len(screenshots))
+    images, final = [screenshot.image for screenshot in screenshots], NO_SCREENSHOT
+    if len(images) > len(record.action_history):
+        final = images.pop()
+    count = max(len(record.action_history), len(images))
+    images += [NO_SCREENSHOT] * (count - len(images))
     actions = [*record.action_history, *[""] * count]
     thoughts = [*record.thoughts, *[None] * count]
     turns = [
         turn_of(index, image, thought_and_action(thought or "", action), [ToolCall(name=action)] if action else [])
         for index, (image, action, thought) in enumerate(zip(images, actions, thoughts, strict=False))
     ]
-    response = record.final_result_response or ""
-    return [*turns, turn_of(len(turns), NO_SCREENSHOT, response, [ToolCall(name="done")])], screenshots
+    return turns, screenshots, final
 
 
 def _turns_of_steps(record: _Steps, file: Path) -> tuple[list[Turn], list[Screenshot]]:

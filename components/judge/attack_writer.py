@@ -15,7 +15,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from components.endpoint import BudgetSpent, Endpoint, EndpointDown, Message, RequestRefused
-from components.judge.attack_judge import AttackStopped, JudgeAttackResult, Truth, result_of, says, still_failed
+from components.judge.altered_answer import with_answer
+from components.judge.attack_judge import AttackStopped, JudgeAttackResult, Truth, result_of, still_failed
 from components.judge.history import events
 from components.judge.judges import NamedJudge
 from components.records import Outcome, Trajectory, Verdict
@@ -86,7 +87,7 @@ async def attack_by_model(
             raise AttackStopped(stop) from stop
         written_for = [(target, answer) for target, answer in zip(left, answers, strict=True) if answer is not None]
         changed = {target.episode.trajectory_id: answer for target, answer in written_for}
-        answered = [says(target.episode, answer) for target, answer in written_for]
+        answered = [with_answer(target.episode, answer) for target, answer in written_for]
         episodes = still_failed(answered, truth)
         became_right += len(answered) - len(episodes)
         name = f"model, {number} {'try' if number == 1 else 'tries'}"
@@ -104,7 +105,8 @@ async def attack_by_model(
                 target.tried.append((changed[key], verdicts.get(key)))
         if limit is not None:
             raise AttackStopped(limit)
-        on_result(result_of(name, _verdicts(targets), baseline, became_right))
+        task_of = {target.episode.trajectory_id: target.episode.task_id for target in targets}
+        on_result(result_of(name, _verdicts(targets), baseline, task_of, became_right))
 
 
 def _verdicts(targets: Sequence[_Target]) -> dict[str, Verdict]:

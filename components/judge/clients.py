@@ -42,6 +42,7 @@ class JudgeClients:
             if endpoint not in self._endpoints:
                 self._endpoints.append(endpoint)
         self._ledgers = [ledger_of(endpoint, state) for endpoint in self._endpoints]
+        self._former = [path for path in state.glob("spent-judge-*.json") if path not in self._ledgers]
         self._answers = answers
         self._max_usd = max_usd
         self._open: dict[int, Endpoint] = {}
@@ -49,9 +50,10 @@ class JudgeClients:
 
     @property
     def spent(self) -> Spent:
-        """What all endpoints cost, over all tries of the run."""
+        """What all endpoints cost, over all tries of the run, those included that the recipe named in an earlier try or
+        with other prices."""
         total = Spent()
-        for index, ledger in enumerate(self._ledgers):
+        for index, ledger in enumerate([*self._ledgers, *self._former]):
             spent = self._open[index].spent if index in self._open else Spent.read(ledger)
             total.requests += spent.requests
             total.prompt_tokens += spent.prompt_tokens

@@ -41,9 +41,10 @@ _REMOVALS = tuple(
 
 
 def calls(turn: Turn) -> list[str]:
-    """The calls of a turn with their arguments."""
+    """The calls of a turn with their arguments. An action of another agent is its whole text."""
     named = [(call.name or "(unreadable call)", call.arguments) for call in turn.tool_calls]
-    return [f"{name} {json.dumps(arguments, ensure_ascii=False)}" for name, arguments in named] or ["(no call)"]
+    lines = [f"{name} {json.dumps(given, ensure_ascii=False)}" if given else name for name, given in named]
+    return lines or ["(no call)"]
 
 
 def events(trajectory: Trajectory) -> list[str]:

@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 
 from typing_extensions import override
 
+from components.judge.altered_answer import with_answer
 from components.judge.rules import RuleError, rule_of
 from components.judge.rules.specs import SiteRewardRule
 from components.lazy_records import LazyRecords
@@ -69,7 +70,7 @@ class WithOtherAnswers(LazyRecords[Trajectory]):
         rng = random.Random(f"{self._seed} {episode}")
         if trajectory.answer is None or trajectory.task.task_id not in self._free or rng.random() >= self._share:
             return trajectory
-        return trajectory.model_copy(update={"answer": rng.choice(self._texts(trajectory.task))(rng)})
+        return with_answer(trajectory, rng.choice(self._texts(trajectory.task))(rng))
 
     def _texts(self, task: Task) -> list[Draw]:
         return [

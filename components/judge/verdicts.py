@@ -159,7 +159,7 @@ def read_object(text: str, truncated: bool = False) -> dict | None:
 def _object_alone(response: str) -> dict | None:
     beginning = _BEFORE_OBJECT.match(response)
     response = response[beginning.end() :] if beginning else response
-    decoder = json.JSONDecoder(object_pairs_hook=_unique_keys)
+    decoder = json.JSONDecoder(object_pairs_hook=_unique_keys, strict=False)  # models break lines within strings
     try:
         value, end = decoder.raw_decode(response)
     except (ValueError, RecursionError):

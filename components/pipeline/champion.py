@@ -40,4 +40,10 @@ def decide(run: StageRun, model: Path, trajectories: list[Trajectory], verdicts:
 
 
 def _scores(trajectories: list[Trajectory], verdicts: list[Verdict]) -> Scores:
-    return scores(headline(join_verdicts(trajectories, verdicts)))
+    """Success by task; None where no judge decided, or where the environment ended the episode: that says nothing about
+    a model, and a broken browser would make it lose."""
+    episodes = headline(join_verdicts(trajectories, verdicts))
+    return scores(
+        episode if episode.termination.is_agents_doing else episode.model_copy(update={"success": None})
+        for episode in episodes
+    )

@@ -159,6 +159,19 @@ def test_max_usd_holds_for_all_protocols_of_a_run_together(servers, tmp_path):
     assert found.stopped_by == "m0 has cost 3.00 USD, max_usd is 3.00"
 
 
+def test_money_spent_at_former_prices_counts_against_the_budget(servers, tmp_path):
+    one = load_benchmark("deepshop").model_copy(update={"judge": "webvoyager", "also": []})
+    run = SimpleNamespace(state=tmp_path, progress=lambda *_: None)
+    judge(run, careful(with_models(servers[0])), [answered(0, "in 1986")], one, max_usd=1.5)
+    dearer = with_models(servers[0])
+    endpoint = dearer.judge.model.endpoint.model_copy(update={"usd_per_million_prompt": 1.0})
+    model = dearer.judge.model.model_copy(update={"endpoint": endpoint})
+    dearer = careful(dearer.model_copy(update={"judge": dearer.judge.model_copy(update={"model": model})}))
+    after = judge(run, dearer, [answered(1, "in 1990"), answered(2, "in 1986?")], one, max_usd=0.5)
+    assert (len(servers[0].asked), after.usd) == (1, 1.0), "the budget was spent before"
+    assert after.stopped_by == "judges have cost 1.00 USD, and their part of the budget is 0.50 USD"
+
+
 def test_judges_stop_at_the_money_that_is_left_and_go_on_with_more(servers, tmp_path):
     two = load_benchmark("deepshop").model_copy(update=TWO)
     run = SimpleNamespace(state=tmp_path, progress=lambda *_: None)

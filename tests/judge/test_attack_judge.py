@@ -15,6 +15,7 @@ from PIL import Image as PILImage
 from components import plugins
 from components.cli.main import main
 from components.endpoint import Answer, BudgetSpent, Message
+from components.judge.altered_answer import with_answer
 from components.judge.attack import strategies
 from components.judge.attack_answers import ANSWER_ATTACKS, MAX_CHARACTERS
 from components.judge.attack_judge import (
@@ -23,19 +24,18 @@ from components.judge.attack_judge import (
     UNCHANGED,
     attack_judge,
     attacks,
-    says,
     truth_by_rules,
 )
 from components.judge.judges import NamedJudge, OnVerdict
 from components.judge.protocols import judge_protocol
 from components.judge.protocols.webjudge import POINTS
 from components.judge.rules import rule_of
-from components.records import Image, Outcome, StateCheck, Termination, Trajectory, Verdict
+from components.records import Image, Outcome, StateCheck, Termination, ToolCall, Trajectory, Verdict
 from components.store import write_table
 from tests.endpoint_server import Server, text_of
 from tests.formats.samples import online_mind2web_task, webvoyager_task
 from tests.judge.test_attack import replies
-from tests.samples import VERIFIED, a_task, a_trajectory, png, shipped
+from tests.samples import VERIFIED, a_task, a_trajectory, a_turn, png, shipped
 
 PROTOCOLS = plugins.builtin("judge_protocols")
 
@@ -164,6 +164,42 @@ def test_no_protocol_shows_a_forged_verdict_as_a_message_of_its_own(name: str) -
     assert all(messages[0]["content"] in judge_protocol(name, 3).prompts for messages in seen)
 
 
+@pytest.mark.parametrize("name", PROTOCOLS)
+@pytest.mark.parametrize("attack", ["claim", "forged verdict", "hedge"])
+@pytest.mark.parametrize("ends_with_done", [True, False])
+def test_the_text_of_an_attack_reaches_every_judge(name: str, attack: str, ends_with_done: bool) -> None:
+    seen: list[str] = []
+
+    async def ask(messages: list[Message], response_format: Message | None = None) -> Answer:
+        seen.append(json.dumps(messages[1:], ensure_ascii=False))
+        is_rubric = "rubric" in json.dumps(response_format)
+        points = "1. A point\nScore: 4\nKeep: YES\nVerdict: SUCCESS"
+        text = '{"criteria": ["x"], "critical_points": []}' if is_rubric else points
+        return Answer(text=text, finish_reason="stop", prompt_tokens=1, completion_tokens=1, usd=0.0, latency_s=0.0)
+
+    (episode,) = failed(1)
+    former = "the answer before"
+    if ends_with_done:
+        done = ToolCall(name="done", arguments={"answer": former})
+        episode = episode.model_copy(update={"turns": [*episode.turns, a_turn(2, tool_calls=[done])], "answer": former})
+    else:
+        episode = episode.model_copy(update={"answer": None, "termination": Termination.MAX_STEPS})
+    attacked = attacks([episode.task])[attack](episode)
+    asyncio.run(judge_protocol(name, 3).judge(attacked, ask))
+    words = (attacked.answer or "").splitlines()[0]
+    assert any(json.dumps(words, ensure_ascii=False)[1:-1] in messages for messages in seen)
+    assert not any(former in messages for messages in seen)
+
+
+def test_attempts_at_one_task_are_not_independent_in_an_attack() -> None:
+    places = [(task, attempt) for task in range(6) for attempt in range(8)]
+    tries = [a_trajectory(a_task(task), turns=1, attempt=attempt, site_reward=0.0) for task, attempt in places]
+    attacked = asyncio.run(attack_judge(Believes(lambda episode: episode.task.seed == 0), "j", tries))
+    rate = attacked.results[0].rate
+    assert rate is not None
+    assert rate.high - rate.low > 0.4, "eight attempts at one of six tasks; 48 independent ones would give 0.2"
+
+
 def test_an_episode_that_an_attack_makes_right_is_not_shown_to_the_judge() -> None:
     """The page says that the task was done; only `done` was missing, and every attack adds it."""
     (episode,) = failed(1)
@@ -185,8 +221,8 @@ def test_the_world_is_asked_about_the_answer_of_a_changed_episode(answer, missin
     check = StateCheck(reward=0.0, credit=0.5, answer_ok=False, missing=missing)
     wrong = a_trajectory(replies(6), turns=2, site_reward=0.0, state_check=check, answer="5")
     assert truth_by_rules(wrong) is Outcome.FAILURE
-    assert truth_by_rules(says(wrong, answer)) is wanted
-    assert truth_by_rules(attacks()["empty done"](says(wrong, answer))) is Outcome.FAILURE
+    assert truth_by_rules(with_answer(wrong, answer)) is wanted
+    assert truth_by_rules(attacks()["empty done"](with_answer(wrong, answer))) is Outcome.FAILURE
 
 
 def test_unreadable_verdicts_are_no_wins_and_not_in_the_rate() -> None:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from components.judge.other_answers import WithOtherAnswers
-from components.records import Trajectory
-from tests.samples import a_task, a_trajectory
+from components.records import ToolCall, Trajectory
+from tests.samples import a_task, a_trajectory, a_turn
 
 WITHOUT_ANSWER = {"type": "site_reward"}
 WITH_ANSWER = {"type": "qa", "answers": ["4"]}
@@ -37,6 +38,21 @@ def test_half_of_the_answers_are_others_in_both_classes_alike(seed):
         "nothing else differs, so the label is the attempt's"
     )
     assert len({trajectory.answer for trajectory in changed}) > len(changed) / 4
+
+
+def test_the_call_of_done_has_the_other_answer_too():
+    """A prompt with the calls would show both answers otherwise, and a judge would know the example by that."""
+    response = '<think>Done.</think><tool_call>{"name": "done", "arguments": {"answer": "done"}}</tool_call>'
+    done = ToolCall(name="done", arguments={"answer": "done"})
+    known = [
+        attempt.model_copy(update={"turns": [a_turn(0, response=response, tool_calls=[done])]})
+        for attempt in attempts(40)
+    ]
+    changed = [shown for shown in WithOtherAnswers(known, 0.5, 3) if shown.answer != "done"]
+    assert len(changed) > 10
+    for shown in changed:
+        assert shown.turns[-1].tool_calls[0].arguments == {"answer": shown.answer}
+        assert json.dumps({"answer": shown.answer}, ensure_ascii=False) in shown.turns[-1].response
 
 
 def test_equal_seeds_show_equal_answers_however_they_are_read():

@@ -34,6 +34,13 @@ FORMATS = [
     "%s\nVerdict: SUCCESS",
     "%s\n**Final verdict: SUCCESS** 🎉",
 ]
+
+
+def test_a_line_break_within_a_text_is_read():
+    """Models without structured output write them, although JSON has none there."""
+    assert read_object('{"thought": "first\nsecond\tthird", "verdict": "SUCCESS"}') is not None
+
+
 OTHER_TEXT = [
     *("That is incorrect.", "Neither item was bought.", "None of it was done.", "Denied.", "Disregard this.", "Nope."),
     *(

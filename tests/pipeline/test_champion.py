@@ -25,6 +25,9 @@ class Tracker:
     def decision(self, name: str, version: int, promoted: bool, evidence: dict, champion: int | None) -> None:
         self.decisions.append((version, promoted, evidence))
 
+    def remove_tag(self, key: str) -> None:
+        """No tag is set."""
+
 
 class KilledTracker(Tracker):
     """Of a process that is killed when it logs its decision."""
@@ -81,6 +84,16 @@ def test_a_champion_with_other_observations_is_not_compared(monkeypatch):
     ((_, promoted, evidence),) = decide(monkeypatch, evaluated(30), evaluated(0), tags=tags).decisions
     assert not promoted
     assert "recipe pixels" in evidence["reason"]
+
+
+@pytest.mark.parametrize("who", ["candidate", "champion"])
+def test_tasks_that_the_environment_ended_decide_nothing(monkeypatch, who):
+    """The models do alike; a few episodes of one were lost, within the limit of a valid evaluation."""
+    whole, broken = evaluated(90, of=90), evaluated(90, of=90, aborted=9)
+    pair = (broken, whole) if who == "candidate" else (whole, broken)
+    ((_, promoted, evidence),) = decide(monkeypatch, *pair).decisions
+    assert not promoted
+    assert evidence["n"] == 81
 
 
 def test_a_judge_replaces_the_champion_only_on_evidence(monkeypatch, tmp_path):
