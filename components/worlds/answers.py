@@ -208,7 +208,11 @@ class Refusal(Answer):
         names = [word for others in self.others.values() for word in others if word not in self.reason]
         vague = [group for group in self.vague if not {*group} & {*self.reason}]
         refusals = len(hedges.REFUSAL.findall(text))
-        if not refusals and (not has_any(words, self.clear) or hedges.claims_deed(text)):
+        if (
+            not refusals
+            and hedges.NOT_ABLE.search(text) is None
+            and (not has_any(words, self.clear) or hedges.claims_deed(text))
+        ):
             return False
         if refusals > MAX_REFUSALS or hedges.is_offered_after_another(text):
             return False

@@ -6,6 +6,7 @@ else besides has not done the task.
 
 from __future__ import annotations
 
+import html
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -46,7 +47,7 @@ def contains(*texts: str) -> Callable[[str | None], bool]:
 
 def words(text: str) -> Callable[[str | None], bool]:
     """A value with these words, whatever the case, white space and markup between them. Markup is what an editor of
-    formatted text writes (`<p>`, `<b>`); a link, a picture or any other text in `<…>` is text."""
+    formatted text writes (`<p>`, `<b>`, `&amp;`); a link, a picture or any other text in `<…>` is text."""
     return lambda value: value is not None and _words(text) == _words(value)
 
 
@@ -60,7 +61,7 @@ _MARKUP = re.compile(
 
 
 def _words(text: str) -> list[str]:
-    return _MARKUP.sub(" ", text).casefold().split()
+    return html.unescape(_MARKUP.sub(" ", text)).casefold().split()
 
 
 @dataclass(frozen=True)
@@ -271,12 +272,16 @@ def has(row: Mapping[str, str | None], values: Mapping[str, Value]) -> bool:
     return all(name in row and is_equal(row[name], value) for name, value in values.items())
 
 
-_NO_NUMBER = re.compile(r"-?0\d|\+")
+_NO_NUMBER = re.compile(r"-?0\d|\+|.*_")
+_EXPONENT = re.compile(r"\d[eE][+-]?\d")
 
 
 def is_equal(text: str | None, value: Value) -> bool:
-    """Whether the text form of a database value is the expected value; numbers are compared as numbers. A text that
-    begins with a needless 0 or a +, such as a postcode or a telephone number, is no number."""
+    """Whether the text form of a database value is the expected value; numbers are compared as numbers.
+
+    A text that begins with a needless 0 or a +, such as a postcode or a telephone number, is no number, nor is one with
+    a `_`, or an expected text with an exponent, such as the name `1e3`.
+    """
     if callable(value):
         return value(text)
     if isinstance(value, KeyOf):
@@ -288,6 +293,8 @@ def is_equal(text: str | None, value: Value) -> bool:
     if text == str(value):
         return True
     if any(_NO_NUMBER.match(side) for side in (text, str(value))):
+        return False
+    if isinstance(value, str) and any(_EXPONENT.search(side) for side in (text, value)):
         return False
     try:
         return Decimal(text) == Decimal(str(value))

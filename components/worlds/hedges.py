@@ -31,6 +31,16 @@ _IS_REASON = re.compile(
     r"no permission|forbidden|invalid|already (?:taken|booked|reserved|shipped|sent|completed?)|"
     r"only (?:the )?(?:staff|author))\b"
 )
+_OBSTACLE = re.compile(
+    rf"{_IS_REASON.pattern}|\b(?:closed|full|expired|archived|deleted|removed|cancell?ed|taken|booked|reserved|occupied|"
+    r"blocked|disabled|suspended|completed?|impossible|missing)\b"
+)
+NOT_ABLE = re.compile(
+    r"\b(?:not|\w+n't) (?:been )?(?:able to|allowed|permitted)\b"
+    r"|\b(?:no|not have|\w+n't have|lack(?:s|ed)?) (?:the )?permission\b"
+)
+"""A refusal in other words: "I was not able to cancel it". "Dogs are not allowed" may also be an answer, so only tasks
+that cannot be done read it so."""
 _NUMBER_WORDS = (
     "zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen|seventeen|"
     "eighteen|nineteen|twenty"
@@ -160,6 +170,11 @@ def has_numbers_in_a_row(text: str) -> bool:
 def without_claims(text: str) -> str:
     """A text in lower case without claims such as "the task is complete", which are no status of an order."""
     return _TASK_IS_DONE.sub(" ", text)
+
+
+def is_obstacle(word: str) -> bool:
+    """Whether words state an obstacle by themselves, as "sold out" does and "in stock" does not."""
+    return _OBSTACLE.search(word.casefold()) is not None
 
 
 def claims_deed(text: str) -> bool:

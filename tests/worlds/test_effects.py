@@ -162,6 +162,8 @@ def test_values_are_compared_as_numbers_and_words():
         ("The bill was corrected. <!-- please pay me -->", False),
         ('<a href="https://example.org">The bill</a> was corrected.', False),
         ("The bill was corrected. >", False),
+        ("<p>The&nbsp;bill was corrected.</p>", True),
+        ("The bill was corrected. &lt;please pay me&gt;", False),
     ],
 )
 def test_only_markup_is_left_out_of_the_words_of_a_value(stored: str, is_asked: bool) -> None:
@@ -171,12 +173,15 @@ def test_only_markup_is_left_out_of_the_words_of_a_value(stored: str, is_asked: 
 def test_a_sign_in_an_asked_text_is_text() -> None:
     assert words("The reading is < 5 and > 3.")("The reading is <  5 and > 3.")
     assert not words("The reading is < 5 and > 3.")("The reading is < 4 and > 3.")
+    assert words("The reading is < 5 and > 3.")("<p>The reading is &lt; 5 and &gt; 3.</p>"), "as an editor stores it"
+    assert words("Dana's fish & chips")("Dana&#39;s fish &amp; chips")
 
 
 @pytest.mark.parametrize(
     ("stored", "expected", "equal"),
     [("01067", "01067", True), ("1067", "01067", False), ("01067", "1067", False), ("49301", "+49301", False),
-     ("0.5", "0.50", True), ("0", "0.0", True), ("-0.5", "-.5", True), ("-007", "-7", False)],
+     ("0.5", "0.50", True), ("0", "0.0", True), ("-0.5", "-.5", True), ("-007", "-7", False),
+     ("1000", "1e3", False), ("1e3", "1000", False), ("1E+3", 1000, True), ("1_0", 10, False)],
 )  # fmt: skip
 def test_a_postcode_or_a_telephone_number_is_no_number(stored, expected, equal):
     assert is_equal(stored, expected) is equal

@@ -24,6 +24,7 @@ from components.worlds.effects import (
     contains,
     words,
 )
+from components.worlds.hedges import is_obstacle
 from components.worlds.oracle import Oracle
 from components.worlds.own_site.site_file import OwnSiteError, SiteFile
 from components.worlds.own_site.tables import query
@@ -98,7 +99,7 @@ class Instance:
                 intent = self._intent
                 return Names(right, among, [text for text in map(str, _values(self.facts)) if text in intent])
             case {"refusal": reasons}:
-                return Refusal(reasons, {}, clear=reasons)
+                return Refusal(reasons, {}, clear=reasons, denied=[word for word in reasons if is_obstacle(word)])
         return None
 
     def oracle(self, rng: random.Random, noise: float = 0.0, intent: str = "") -> Oracle:

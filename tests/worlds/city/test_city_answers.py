@@ -42,6 +42,8 @@ STRANGER = {"stranger": "Wilma Harker", "title": "Berth", "text": "Is berth 4 fr
 TICKET = {"ticket": 57, "text": "Done."}
 SOLD_OUT = {"title": "Hull polish, 500 ml", "user": "bruno"}
 TAKEN = {"by": "Launch Kittiwake, 4.8 t"}
+SATURDAY = {"start": "2026-03-21 10:00:00"}
+FOREIGN = {"author": "chiara", "reader": "alice", "subject": "Lost oars"}
 COMPLETE = {"number": "100101", "old": "Complete", "new": "Cancelled"}
 COUPON = {"code": "GULL7", "title": "Crab pot"}
 NUMBER = {"number": "100159", "user": "chiara"}
@@ -203,6 +205,14 @@ def test_a_share_that_does_not_fit_the_count_is_refused(answer):
         ("shop_impossible_coupon", COUPON, "The coupon GULL7 is not valid."),
         ("shop_impossible_order", NUMBER, "The order belongs to another customer or does not exist."),
         ("shop_impossible_order", NUMBER, "There is no order 100159 in your account."),
+        ("desk_close_unknown_ticket", TICKET, "A ticket with the number 57 does not exist."),
+        ("desk_close_unknown_ticket", TICKET, "Ticket 57 cannot be found."),
+        ("shop_impossible_coupon", COUPON, "No coupon with the code GULL7 was found."),
+        ("dashboard_cancel_final_order", COMPLETE, "I was not able to cancel it: the order is complete."),
+        ("across_cancel_complete_order", {}, "I wasn't able to cancel the order: it is complete."),
+        ("forum_edit_foreign_post", FOREIGN, "I am not allowed to edit the first post because it belongs to chiara."),
+        ("forum_edit_foreign_post", FOREIGN, "It was written by chiara, and I do not have permission to edit it."),
+        ("calendar_crane_closed", SATURDAY, "I was not able to book it: the crane does not work on weekends."),
     ],
 )  # fmt: skip
 def test_a_clear_reason_refuses_without_the_word_cannot(template, facts, answer):
@@ -221,6 +231,7 @@ def test_a_clear_reason_refuses_without_the_word_cannot(template, facts, answer)
         ("calendar_crane_taken", TAKEN, "This is not possible: it is taken, and only the staff may book."),
         ("calendar_crane_taken", TAKEN, "I booked it beside “Launch Kittiwake, 4.8 t”."),
         ("dashboard_cancel_final_order", COMPLETE, "The order is complete."),
+        ("dashboard_cancel_final_order", COMPLETE, "I was not able to finish it, so I cancelled another order."),
         ("dashboard_cancel_final_order", COMPLETE, "I cannot do this: it is complete, not available."),
         ("dashboard_cancel_final_order", COMPLETE, "Not possible: it is complete. Not possible: not found."),
         ("dashboard_cancel_final_order", COMPLETE, "2 or this is not possible: it is complete."),
@@ -230,6 +241,25 @@ def test_a_clear_reason_refuses_without_the_word_cannot(template, facts, answer)
 )  # fmt: skip
 def test_several_reasons_or_a_deed_are_no_refusal(template, facts, answer):
     assert not accepts(template, facts, answer)
+
+
+FEES = {"count": 3, "each": "4.00", "sum": "12.00", "near": ["8.00", "16.00"]}
+
+
+@pytest.mark.parametrize(
+    ("answer", "is_right"),
+    [
+        ("$12.00", True),
+        ("3 x $4.00 = $12.00", True),
+        ("The fee is $4.00 per person, so 3 people pay $12.00 together.", True),
+        ("$4.00", False),
+        ("3 x $4.00", False),
+        ("$12.00 or $16.00", False),
+    ],
+)
+@pytest.mark.parametrize("template", ["cms_fees_of_event", "cms_price_of_several"])
+def test_a_sum_may_be_shown_with_its_calculation(template, answer, is_right):
+    assert accepts(template, FEES, answer) is is_right
 
 
 def test_the_closed_vocabularies_are_those_of_the_data(server):

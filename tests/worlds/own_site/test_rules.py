@@ -219,6 +219,8 @@ def an_instance(folder: Path, title: str, answer: dict) -> Instance:
         ("It is sold out, so I ordered a mug instead.", False),
         ("It is not there.", False),
         ("It is sold out. 6", False),
+        ("It is not sold out.", False),
+        ("It isn't sold out, all is fine.", False),
     ],
 )
 def test_a_refusal_needs_its_reason_and_no_deed(written: Path, text: str, is_right: bool) -> None:

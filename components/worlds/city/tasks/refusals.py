@@ -126,15 +126,16 @@ def missing(thing: str, *names: str) -> list[str]:
     kinds = ("name", "number", "id")
     unnamed = [f"no {thing} {link} {this} {kind}" for link in ("with", "of", "by") for this in which for kind in kinds]
     by_number = ("number ", "with number ", "with the number ", "with id ", "with the id ")
+    by_code = ("with code ", "with the code ")
     by_name = ("named ", "called ", "with the name ", "by the name ", "by the name of ", "of the name ")
-    links = ("", "with ", *by_number, *by_name)
-    ends = [f"{be} found" for be in ("was not", "wasn't", "could not be", "couldn't be")]
+    links = ("", "with ", *by_number, *by_code, *by_name)
+    ends = [f"{be} found" for be in ("was not", "wasn't", "could not be", "couldn't be", "cannot be", "can't be")]
     ends += ["does not exist", "doesn't exist"]
     unnamed += [f"no {thing} found", f"no {thing}s found", f"no {thing}s match", f"no matching {thing}"]
     return [
         *unnamed,
         *(f"no {thing} {link}{name}" for link in links for name in names),
-        *(f"{thing} {link}{name} {end}" for link in ("", "number ") for name in names for end in ends),
+        *(f"{thing} {link}{name} {end}" for link in ("", *by_number, *by_code) for name in names for end in ends),
     ]
 
 

@@ -29,6 +29,8 @@ TODAY = dt.date(2026, 3, 16)
 WEEK = dt.timedelta(weeks=1)
 SLOT = dt.timedelta(minutes=30)
 MONTH_ENDS = dt.date(2026, 3, 31)
+START_PAGE_ENDS = TODAY + dt.timedelta(days=6)
+"""The start page of the calendars lists all events from today to this day, so it tells when something is taken."""
 OPENS, CLOSES = dt.time(8), dt.time(16)
 """Of the crane, on weekdays."""
 

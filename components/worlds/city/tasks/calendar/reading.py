@@ -11,6 +11,7 @@ from components.worlds.answers import Answer, numbers_in
 from components.worlds.city.tasks.calendar.events import (
     CALENDARS,
     EVENTS,
+    START_PAGE_ENDS,
     TODAY,
     dates,
     open_calendar,
@@ -131,6 +132,7 @@ class CountDay(Question):
         calendar, user = pick(data.rows(CALENDARS), rng), pick(data.rows(VISITORS), rng)
         month = [TODAY.replace(day=1) + dt.timedelta(days=number) for number in range(31)]
         shown = [date for date in dates(data, month[0], month[-1]) if date.event["slug"] == calendar["slug"]]
+        month = [day for day in month if not TODAY <= day <= START_PAGE_ENDS]  # else the start page tells the answer
         counts = {day: sum(date.touches(day) for date in shown) for day in month}
         busy = [day for day in month if counts[day]]
         if not busy:
@@ -140,6 +142,7 @@ class CountDay(Question):
         near = sorted({*counts.values(), counts[day] + 1} - {counts[day]})
         return user | {
             "calendar": calendar["calendar"],
+            "slug": calendar["slug"],
             "day": long_day(day),
             "label": f"{day:%A}, {day.day} {day:%B}",
             "count": counts[day],
@@ -151,7 +154,7 @@ class CountDay(Question):
         return number(facts["count"], given=given, near=facts["near"])
 
     def evidence(self, facts: Facts) -> Sequence[str]:
-        return [r"calendar\.test/calendar/.+"]
+        return [rf"calendar\.test/calendar/([^/]+/)?{facts['slug']}/.*"]
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return [*open_calendar(facts), click("link", facts["label"])]

@@ -15,7 +15,7 @@ from components.worlds.city.tasks.calendar.events import (
     MONTH_ENDS,
     OPENS,
     SLOT,
-    TODAY,
+    START_PAGE_ENDS,
     book_for,
     crane_hours,
     dates,
@@ -66,8 +66,8 @@ class CraneIsTaken(Template):
         facts = staff(data, rng) | pick(data.rows(CUSTOMERS), rng) | crane(data, rng)
         taken = [
             date
-            for date in dates(data, TODAY + dt.timedelta(days=1), MONTH_ENDS)
-            if date.event["slug"] == "crane" and date.start.date() == date.end.date()
+            for date in dates(data, START_PAGE_ENDS + dt.timedelta(days=1), MONTH_ENDS)
+            if date.event["slug"] == "crane" and date.start.date() == date.end.date() > START_PAGE_ENDS
         ]
         if not taken:
             raise Unsuitable("the crane is free all the time")

@@ -172,12 +172,17 @@ class NewsOfMonth(Question):
 
 
 def product(amount: Decimal, count: int) -> dict[str, Any]:
-    """The facts of a price that is paid several times: `count`, `sum`, and `near` for wrong sums."""
-    near = {amount, *(amount * other for other in (count - 1, count + 1))}
-    return {"count": count, "sum": f"{amount * count:.2f}", "near": sorted(f"{number:.2f}" for number in near)}
+    """The facts of a price that is paid several times: `count`, the price `each`, `sum`, and `near` for wrong sums."""
+    near = {amount * other for other in (count - 1, count + 1)} - {amount}
+    return {
+        "count": count,
+        "each": f"{amount:.2f}",
+        "sum": f"{amount * count:.2f}",
+        "near": sorted(f"{number:.2f}" for number in near),
+    }
 
 
 def product_answer(facts: Facts) -> Number:
-    """The sum of `product`."""
+    """The sum of `product`. An answer may show how it comes about: "3 x $4.00 = $12.00"."""
     near = [Decimal(number) for number in facts["near"]]
-    return number(Decimal(facts["sum"]), given=[facts["count"]], near=near)
+    return number(Decimal(facts["sum"]), given=[facts["count"], Decimal(facts["each"])], near=near)

@@ -10,7 +10,7 @@ from components.worlds.answers import Answer
 from components.worlds.city.tasks.dashboard.goods import DashboardTask
 from components.worlds.city.tasks.template import Data, Facts, Row, Unsuitable
 from components.worlds.city.tasks.vocabulary import names, number
-from components.worlds.effects import Added, Changed, Effect, words
+from components.worlds.effects import Added, Changed, Effect, Incidental, words
 from components.worlds.oracle import Step, click, fill, press
 
 PIPELINE = {"Pending": ("Being processed", "Cancelled"), "Being processed": ("Complete", "Cancelled")}
@@ -198,10 +198,10 @@ class ChangeAddress(DashboardTask):
 
     def effects(self, facts: Facts) -> Sequence[Effect]:
         to = {"line1": facts["street"]}
-        return [
-            Changed("order_shippingaddress", {"id": facts["address"]}, to, also=("search_text",)),
-            Added("order_ordernote", {"order_id": facts["id"], "note_type": "System"}),
-        ]
+        return [Changed("order_shippingaddress", {"id": facts["address"]}, to, also=("search_text",))]
+
+    def incidental(self, facts: Facts) -> Sequence[Incidental]:
+        return [Incidental("order_ordernote", {"order_id": facts["id"], "note_type": "System"})]  # one per update
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return [

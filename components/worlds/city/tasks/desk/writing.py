@@ -271,8 +271,7 @@ class AddArticle(KnowledgeTask):
         return [Added("helpdesk_kbitem", values)]
 
     def incidental(self, facts: Facts) -> Sequence[Incidental]:
-        name = f"{facts['category']}: {facts['question']}"
-        return [Incidental("django_admin_log", {"action_flag": 1, "object_repr": name})]
+        return [Incidental("django_admin_log", {})]  # one row per save; what was saved is checked in its own table
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return [
@@ -321,7 +320,7 @@ class ChangeArticle(KnowledgeTask):
         return [Changed("helpdesk_kbitem", {"id": facts["item"]}, to, also=("last_updated",))]
 
     def incidental(self, facts: Facts) -> Sequence[Incidental]:
-        return [Incidental("django_admin_log", {"action_flag": 2, "object_id": facts["item"]})]
+        return [Incidental("django_admin_log", {})]
 
     def oracle(self, facts: Facts) -> Sequence[Step]:
         return [

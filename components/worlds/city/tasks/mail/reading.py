@@ -81,8 +81,10 @@ class CountLetters(Template):
     def facts(self, data: Data, rng: random.Random) -> dict[str, Any]:
         letters = received(data)
         counts = Counter((row["recipient"], row["sender"]) for row in letters)
-        row = pick([*{(row["recipient"], row["sender"]): row for row in letters}.values()], rng)
-        count, back = counts[row["recipient"], row["sender"]], counts[row["sender"], row["recipient"]]
+        count = rng.choice(sorted({*counts.values()}))  # most people wrote once, which would be the best guess
+        pairs = {(row["recipient"], row["sender"]): row for row in letters}
+        row = pick([row for pair, row in pairs.items() if counts[pair] == count], rng)
+        back = counts[row["sender"], row["recipient"]]
         near = sorted({count + back, back, count + 1, count - 1} - {count})
         return {"user": row["recipient"], "person": row["sender_name"], "count": count, "near": near}
 
