@@ -147,7 +147,7 @@ class EndpointParams(Section):
     usd_per_million_completion: float = Field(default=0.0, ge=0)
     """Prices per million tokens."""
     max_usd: Annotated[float | None, NoEffect] = Field(default=None, gt=0)
-    """A stage stops when it has spent this amount on the endpoint, over all attempts."""
+    """A stage stops when it has spent this amount on the endpoint, over all attempts. It needs the prices."""
     extra: dict[str, Any] = Field(default_factory=dict)
     """Additional fields of each request, such as `chat_template_kwargs`."""
 
@@ -157,6 +157,15 @@ class EndpointParams(Section):
         if not url.startswith(("http://", "https://")):
             raise ValueError("must begin with http:// or https://, such as https://api.openai.com/v1")
         return url
+
+    @model_validator(mode="after")
+    def _has_prices_for_a_limit(self) -> EndpointParams:
+        if self.max_usd is not None and self.usd_per_million_prompt == self.usd_per_million_completion == 0:
+            raise ValueError(
+                f"max_usd = {self.max_usd:g} stops nothing without prices: set usd_per_million_prompt and "
+                "usd_per_million_completion, or leave max_usd out"
+            )
+        return self
 
 
 class CurateParams(Section):

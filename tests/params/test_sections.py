@@ -331,19 +331,20 @@ def test_tolerances_left_out_follow_from_the_dtype_and_may_be_given() -> None:
 
 def test_limits_of_endpoints_and_places_of_work_decide_nothing() -> None:
     limits = {"max_in_flight": 3, "requests_per_minute": 1, "max_retries": 0, "timeout_s": 1, "max_usd": 5}
-    model = {"endpoint": ENDPOINT | limits, "voters": [ENDPOINT | limits] * 2}
+    priced = ENDPOINT | {"usd_per_million_prompt": 1.0}
+    model = {"endpoint": priced | limits, "voters": [priced | limits] * 2}
     teacher = {"policy": "endpoint", "tasks": 4}
     plain = parse(
         raw_recipe(
-            judge__model={"endpoint": ENDPOINT, "voters": [ENDPOINT] * 2},
-            teacher=teacher | {"endpoint": ENDPOINT},
+            judge__model={"endpoint": priced, "voters": [priced] * 2},
+            teacher=teacher | {"endpoint": priced},
             inference__engine="vllm",
         )
     )
     moved = parse(
         raw_recipe(
             judge__model=model,
-            teacher=teacher | {"endpoint": ENDPOINT | limits},
+            teacher=teacher | {"endpoint": priced | limits},
             training__processes=8,
             rollout__executor="ray",
             browser__concurrency=3,
@@ -384,3 +385,8 @@ def test_names_and_numbers_at_the_limits_are_accepted() -> None:
     params = recipe(name="a.B_c-1", rl__group_size=1024, browser__concurrency=10_000)
     assert (params.name, params.rl.group_size, params.browser.concurrency) == ("a.B_c-1", 1024, 10_000)
     assert recipe(teacher__tasks=10**9, rl__max_sampled_groups=10**9).teacher.tasks == 10**9, "a maximum may mean all"
+
+
+def test_a_limit_of_money_without_prices_is_refused() -> None:
+    with pytest.raises(RecipeError, match="max_usd = 5 stops nothing without prices: set usd_per_million_prompt"):
+        parse(raw_recipe(judge__model={"endpoint": ENDPOINT | {"max_usd": 5}}))

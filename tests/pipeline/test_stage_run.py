@@ -170,7 +170,8 @@ def test_what_is_no_stage_of_dvc_yaml_depends_on_the_whole_recipe():
 def test_a_raised_limit_continues_the_work_and_another_model_does_not():
     def ask(model: str, max_usd: float) -> None:
         raw = shipped("smoke")
-        endpoint = {"url": "http://127.0.0.1:9/v1", "model": model, "key_variable": None, "max_usd": max_usd}
+        money = {"max_usd": max_usd, "usd_per_million_prompt": 1.0}
+        endpoint = {"url": "http://127.0.0.1:9/v1", "model": model, "key_variable": None, **money}
         raw["judge"]["model"] = {"endpoint": endpoint, "voters": [endpoint, endpoint]}
         raw["teacher"] = {"policy": "endpoint", "endpoint": endpoint, "tasks": 4}
         Path("params.yaml").write_text(yaml.safe_dump(raw))
