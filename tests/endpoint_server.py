@@ -26,6 +26,7 @@ class Server(Loopback):
         self.trouble: list[int] = []
         self.running = self.most = 0
         self.message: dict = {"role": "assistant", "content": "Click it."}
+        self.usage: dict | None = {"prompt_tokens": 1000, "completion_tokens": 100, "total_tokens": 1100}
         self.reply: Callable[[dict], str] | None = None
         self.garbage: bytes | None = None
         self.garbage_answers = 10**6
@@ -66,9 +67,9 @@ class Server(Loopback):
             self.garbage_answers -= 1
             return self.garbage
         message = self.message if self.reply is None else {"role": "assistant", "content": self.reply(asked)}
-        usage = {"prompt_tokens": 1000, "completion_tokens": 100, "total_tokens": 1100}
         choice = {"index": 0, "message": message, "finish_reason": self.finish}
-        body = {"id": "1", "object": "chat.completion", "created": 0, "model": "m", "choices": [choice], "usage": usage}
+        body = {"id": "1", "object": "chat.completion", "created": 0, "model": "m", "choices": [choice]}
+        body |= {} if self.usage is None else {"usage": self.usage}
         return json.dumps(body).encode()
 
 

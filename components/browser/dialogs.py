@@ -121,6 +121,7 @@ class Dialogs:
         self._dismisses = dismisses
         self._opened = asyncio.Event()
         self._waiting: asyncio.Task[str] | None = None
+        self._opener = ""
         self._expiry: asyncio.Task[None] | None = None
 
     def hold(self, dialog: Dialog, window: Window, limits: Sequence[PageLimits], viewport: tuple[int, int]) -> bool:
@@ -197,10 +198,12 @@ class Dialogs:
                 return feedback.failed(call.name, dialog.question)
         await self._close(dialog, answer or self._unanswered(dialog))
         waiting, self._waiting = self._waiting, None
-        rest = "" if waiting is None else await self._until_dialog(call.name, waiting)
-        if answer is None:  # the dialog is out of the way, so the call itself runs
+        rest = "" if waiting is None else await self._until_dialog(self._opener, waiting)
+        if answer is None:  # the dialog is out of the way, so the call itself runs, unless its opener opens another one
+            is_asked = self.open is not None
             line = await self.run(call, execute)
-            note = f" The dialog was {self._closed}, because no answer came. {_of_opener(rest)}".rstrip()
+            note = f" The dialog was {self._closed}, because no answer came."
+            note += "" if is_asked else f" {_of_opener(rest)}".rstrip()
             return line if ends else f"{line}{note}"
         return feedback.succeed(f"`{call.name}` answered the dialog with {answer}.", _of_opener(rest))
 
@@ -228,7 +231,7 @@ class Dialogs:
         """The line of a running call, or the question of the dialog that it opens."""
         if await self._first(task):
             return task.result()
-        self._waiting = task
+        self._waiting, self._opener = task, name
         assert self.open is not None
         self.open.is_announced = True
         return feedback.succeed(f"`{name}` executed.", self.open.question)

@@ -7,7 +7,6 @@ import contextlib
 import json
 import secrets
 import sys
-from fnmatch import fnmatchcase
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -29,11 +28,9 @@ def allows(params: EgressParams, url: str) -> bool:
         return False
     host = (parts.hostname or "").rstrip(".")
     port = parts.port or (443 if parts.scheme == "https" else 80)
-    if any(fnmatchcase(host, pattern) for pattern in params.blocked_hosts):
-        return False
     names = (host, f"{host}:{port}")
-    return bool({*names} & {*params.private_hosts}) or any(
-        fnmatchcase(name, pattern) for name in names for pattern in params.allowed_hosts
+    return not egress_proxy.matches(names, params.blocked_hosts) and egress_proxy.matches(
+        names, [*params.private_hosts, *params.allowed_hosts]
     )
 
 

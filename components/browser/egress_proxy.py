@@ -21,7 +21,7 @@ import ipaddress
 import json
 import socket
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from urllib.parse import urlsplit
@@ -65,11 +65,11 @@ class Rules:
             RefusedError: the host is not allowed, or has no address, or has no public one.
         """
         host = host.strip("[]").rstrip(".").lower()
-        if any(fnmatchcase(host, pattern) for pattern in self.blocked):
-            raise RefusedError(f"{host} is on the list of blocked hosts")
-        trusted = host in self.private or f"{host}:{port}" in self.private
         names = (host, f"{host}:{port}")
-        if not trusted and not any(fnmatchcase(name, pattern) for name in names for pattern in self.allowed):
+        if matches(names, self.blocked):
+            raise RefusedError(f"{host} is on the list of blocked hosts")
+        trusted = matches(names, self.private)
+        if not trusted and not matches(names, self.allowed):
             raise RefusedError(f"{host} is not on the list of allowed hosts")
         try:
             resolved = await resolve(host, port)
@@ -79,6 +79,11 @@ class Rules:
         if not usable:
             raise RefusedError(f"{host} leads to {', '.join(resolved) or 'nowhere'}, which is no public address")
         return usable
+
+
+def matches(names: Iterable[str], patterns: Iterable[str]) -> bool:
+    """Whether one of a host's names, with or without its port, is of one of the patterns."""
+    return any(fnmatchcase(name, pattern) for name in names for pattern in patterns)
 
 
 def is_public(address: str) -> bool:

@@ -61,15 +61,22 @@ VALID = (
 
 def normalise_keys(keys: list[str]) -> list[str]:
     """Keys in Playwright's names: ["ctrl", "a"], ["ctrl+a"] and ["Control+A"] are the same chord; others in sequence.
+    Modifiers belong to the key after them: ["ctrl", "a", "delete"] is a chord and a key.
 
     A character that the keyboard lacks (`é`, an emoji) stays as it is; see `is_typed`.
 
     Raises:
         ValueError: a name is no key; the message names the valid ones.
     """
-    pressed = ["+".join(_key(part) for part in _split(key)) for key in keys]
-    if len(pressed) > 1 and all(key in MODIFIERS for key in pressed[:-1]) and pressed[-1] not in MODIFIERS:
-        pressed = ["+".join(pressed)]
+    pressed: list[str] = []
+    held: list[str] = []
+    for key in ("+".join(_key(part) for part in _split(key)) for key in keys):
+        if key in MODIFIERS:
+            held.append(key)
+        else:
+            pressed.append("+".join([*held, key]))
+            held = []
+    pressed += held
     for key in pressed:
         if len(_split(key)) > 1 and not key.isascii():
             raise ValueError(f'"{key}" cannot be pressed: the keyboard has no key for it; valid keys are {VALID}')

@@ -54,13 +54,16 @@ async def open_start(session: PageSession, start_url: str, wait_until: WaitUntil
     """Open the start pages, each with up to `navigation_retries` retries. Returns the response of the first.
 
     Raises:
-        EnvInitError: a page could not be opened.
+        EnvInitError: a page could not be opened, or one after the first was answered with an error; of the first, the
+            session judges the response.
         SandboxError: the browser died.
     """
     first, *others = start_tabs(start_url)
     response = await _open(session, 0, first, wait_until)
     for address in others:
-        await _open(session, await session.tabs.open(), address, wait_until)
+        other = await _open(session, await session.tabs.open(), address, wait_until)
+        if other is not None and other.status >= 400:
+            raise EnvInitError(f"{address} was answered with status {other.status}")
     if others:
         await session.tabs.activate(0)
     return response

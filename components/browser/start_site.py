@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 from collections.abc import Callable
 from urllib.parse import urlsplit
 
@@ -18,6 +19,12 @@ from components.browser.errors import EnvError
 
 RESPONSE_WAIT_S = 0.2
 """How long a response that is still to come is awaited; the request is checked again after the next step."""
+
+
+_NO_ANSWER = re.compile(
+    r"ERR_(?:CONNECTION|NAME_|ADDRESS|TIMED_OUT|EMPTY_RESPONSE|TUNNEL|PROXY|INTERNET|NETWORK|SSL|CERT|SOCKET|FAILED)"
+)
+"""Chromium's errors of a connection."""
 
 
 class StartSite:
@@ -62,12 +69,18 @@ class StartSite:
                 self._last_request = None
                 if response is not None:
                     reason = refusal(response)
-                elif request.frame.page.url.startswith("chrome-error:"):
+                elif request.frame.page.url.startswith("chrome-error:") and _is_unreachable(request.failure):
                     reason = "the server cannot be reached"
         if reason:
             raise EnvError(
                 f"{request.url} could not be opened, though its site answered when the episode began: {reason}"
             )
+
+
+def _is_unreachable(failure: str | None) -> bool:
+    """Whether a request failed because no server answered. Chromium shows a page of its own for other reasons, too: the
+    answer to a form that `go_back` would have to send again, a circle of redirects."""
+    return failure is None or _NO_ANSWER.search(failure) is not None
 
 
 def _origin(url: str) -> tuple[str, str]:

@@ -22,6 +22,7 @@ from pydantic import (
     JsonValue,
     ValidationError,
     field_validator,
+    model_validator,
 )
 
 from components.browser.keys import modifier_names
@@ -117,6 +118,14 @@ class Scroll(Arguments):
     amount: float = Field(default=0.5, gt=0, le=100)
     x: float | None = None
     y: float | None = None
+
+    @model_validator(mode="after")
+    def _has_a_whole_point(self) -> Scroll:
+        if (self.x is None) != (self.y is None):
+            raise ValueError(
+                f"{'y' if self.y is None else 'x'} is missing: give both for a point, or none for the page"
+            )
+        return self
 
 
 class GotoUrl(Arguments):

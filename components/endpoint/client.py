@@ -158,14 +158,18 @@ class Endpoint:
             EndpointError: the endpoint cannot be used.
         """
         decoding = {"max_completion_tokens": max_tokens, "temperature": temperature, "top_p": top_p, "seed": seed}
-        request: dict[str, Any] = {key: value for key, value in decoding.items() if value is not None}
+        left_out = {name for name, value in self.params.extra.items() if value is None}
+        request: dict[str, Any] = {
+            key: value for key, value in decoding.items() if value is not None and key not in left_out
+        }
         request |= {"messages": messages}
         if response_format is not None:
             request["response_format"] = response_format
-        extra = self.params.extra | ({"top_k": top_k} if top_k else {})
+        further = self.params.extra | ({"top_k": top_k} if top_k and "top_k" not in left_out else {})
+        extra = {name: value for name, value in further.items() if value is not None}
         if self._answers is None:
             return await self._request(request, extra, waiting)
-        key = self._key(request, extra)
+        key = self._key(request | ({"seed": seed} if "seed" in left_out else {}), extra)
         if (stored := self._answers.get(key)) is not None:
             self.spent.cached += 1
             return stored.model_copy(update={"cached": True})
@@ -261,6 +265,11 @@ class Endpoint:
         if not isinstance(response, ChatCompletion) or not response.choices:
             return None
         usage = response.usage
+        if usage is None and params.max_usd is not None:
+            raise EndpointError(
+                f"{params.model} returns no `usage`, so its cost is unknown and max_usd would stop nothing: leave "
+                "max_usd out to go on without a limit"
+            )
         read, written = (usage.prompt_tokens or 0, usage.completion_tokens or 0) if usage else (0, 0)
         usd = (read * params.usd_per_million_prompt + written * params.usd_per_million_completion) / 1e6
         spent = self.spent

@@ -149,7 +149,8 @@ class EndpointParams(Section):
     max_usd: Annotated[float | None, NoEffect] = Field(default=None, gt=0)
     """A stage stops when it has spent this amount on the endpoint, over all attempts. It needs the prices."""
     extra: dict[str, Any] = Field(default_factory=dict)
-    """Additional fields of each request, such as `chat_template_kwargs`."""
+    """Additional fields of each request, such as `chat_template_kwargs`. A field with null is left out of the requests,
+    for models that accept no value: `{temperature: null, top_p: null}`."""
 
     @field_validator("url")
     @classmethod

@@ -48,6 +48,13 @@ def checkpoints(params: Params, name: str, phase: RLPhase, trained: int) -> Chec
 
 def checkpoint_bytes(params: Params, trained: int) -> int:
     """Bytes of a checkpoint: the trained weights, the optimiser, earlier weights (`rl.max_staleness`), and a reference
-    that moves. That of an iteration without an update before it is smaller, which is not counted."""
+    that moves. That of an iteration without an update before it is smaller, which is not counted. A round of rejection
+    fine-tuning has an optimiser of its own, which ends with it."""
     copies = 1 + params.rl.max_staleness + (params.rl.objective.reference_decay is not None)
-    return (copies * WEIGHT_BYTES + OPTIMISER_BYTES) * trained
+    optimiser = 0 if params.rl.objective.trains_as_sft else OPTIMISER_BYTES
+    return (copies * WEIGHT_BYTES + optimiser) * trained
+
+
+def carries_optimiser(params: Params) -> bool:
+    """Whether a phase of RL leaves its optimiser to the next one."""
+    return params.rl.carry_optimizer and not params.rl.objective.trains_as_sft

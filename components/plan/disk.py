@@ -14,7 +14,7 @@ from pathlib import Path
 
 from components.params import Params, RLPhase
 from components.params.placement import STAGES
-from components.plan.checkpoint_size import OPTIMISER_BYTES, WEIGHT_BYTES, checkpoints
+from components.plan.checkpoint_size import OPTIMISER_BYTES, WEIGHT_BYTES, carries_optimiser, checkpoints
 from components.plan.hardware import GIB
 from components.plan.host_memory import screenshots_of
 from components.plan.image_cache import image_caches
@@ -201,7 +201,7 @@ def _phase(setting: Setting, name: str, phase: RLPhase) -> Iterator[DiskNeed]:
         word = 4 if params.model.dtype == "float32" else 2
         served = 2 * word * setting.policy.parameters
         yield DiskNeed(stage, Need("weights for the servers", served, "2 of them for a moment"), is_kept=False)
-    is_carried = name == "short" and rl.carry_optimizer and params.model.lora is None
+    is_carried = name == "short" and carries_optimiser(params) and params.model.lora is None
     carried = OPTIMISER_BYTES * trained if is_carried else 0
     yield _model(params, stage, f"models/rl-{name}", setting.policy.parameters, carried)
 

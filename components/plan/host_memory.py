@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from components.architecture import Architecture
 from components.params import Params
 from components.plan import sft_policy
-from components.plan.checkpoint_size import OPTIMISER_BYTES, WEIGHT_BYTES, checkpoint_bytes
+from components.plan.checkpoint_size import OPTIMISER_BYTES, WEIGHT_BYTES, carries_optimiser, checkpoint_bytes
 from components.plan.distilled_judge import served_judge
 from components.plan.hardware import GIB
 from components.plan.image_cache import ImageCache, image_caches
@@ -162,7 +162,7 @@ def _gathered(setting: Setting, stage: str, architecture: Architecture) -> Itera
     published = (WEIGHT_BYTES + 2) * architecture.parameters
     in_rl = stage == "train_rl"
     checkpoint = checkpoint_bytes(params, trained) if in_rl else (WEIGHT_BYTES + OPTIMISER_BYTES) * trained
-    carried = OPTIMISER_BYTES * trained if in_rl and params.rl.carry_optimizer else 0
+    carried = OPTIMISER_BYTES * trained if in_rl and carries_optimiser(params) else 0
     size = max(checkpoint, published + carried)
     purpose = "for a checkpoint" if size == checkpoint else "with a rounded copy, when the model is published"
     formula = f"on the main process: weights and optimiser of {trained / 1e9:.3g}e9 trained, {purpose}"

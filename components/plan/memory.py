@@ -276,7 +276,8 @@ def resident_parts(
         whole_reference: whether that is another model, not a copy of what is trained.
     """
     training = Training("train_rl", arch, 1, reference, whole_reference)
-    return [part for part in trainer_parts(training, params) if part.name in RESIDENT]
+    left_out = {"optimiser"} if params.rl.objective.trains_as_sft else set[str]()  # each round has one of its own
+    return [part for part in trainer_parts(training, params) if part.name in {*RESIDENT} - left_out]
 
 
 def cache_part(arch: Architecture, params: Params, rows: int, length: int) -> Part:

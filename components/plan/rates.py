@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from components.architecture import Architecture
 from components.judge.protocols import judge_protocol
 from components.judge.protocols.base import FACTS
-from components.params import ModelJudgeParams, Params, RecipeError
+from components.params import MMGRPOParams, ModelJudgeParams, Params, RecipeError
 from components.plan.hardware import Device
 from components.store import read_json, write_json
 
@@ -265,6 +265,12 @@ def assumptions(rates: Rates, params: Params) -> list[str]:
         f"{_range(rates.effective_share, '.0%')} of the sampled groups are effective"
         + (" (OpenWebRL: 54K trajectories in 90 iterations of 48 groups of 5)" if not rates.are_measured else "")
     )
+    objective = params.rl.objective
+    if isinstance(objective, MMGRPOParams) and objective.replay:
+        lines.append(
+            f"the {objective.replay_turns} turns of demonstrations that rl.objective.replay adds to the "
+            f"{params.rl.batch_turns} turns of each optimiser step take no time"
+        )
     if params.judge.model is not None:
         lines.append(_questions_of(params.judge.model, rates))
     if params.rollout.per_host is not None or params.rollout.host_delay_s:

@@ -86,7 +86,7 @@ def retraining_time(setting: Setting, stage: str, rolled: Sequence[IterationRoll
 
 
 def update_time(setting: Setting, rolled: IterationRollouts, stage: str) -> Timed:
-    """The update of one RL iteration: the log-probabilities of all turns, then the epochs of its objective.
+    """The update of one RL iteration: the log-probabilities of all turns, if the objective has a ratio, and the epochs.
 
     Args:
         stage: with its phase, such as `train_rl@short`.
@@ -98,7 +98,7 @@ def update_time(setting: Setting, rolled: IterationRollouts, stage: str) -> Time
     packed = trained / rolled.turns * shape.packed(rolled.turns) if shuffle == "trajectories" else None
     samples = _turns(trained, shape, rolled.turns, params.rl.micro_batch_tokens, packed)
     speeds = setting.training(setting.policy)
-    scorings = 1 + float(objective.needs_reference)
+    scorings = 0.0 if objective.trains_as_sft else 1 + float(objective.needs_reference)
     seconds = objective.passes * speeds.training_s(stage, samples.tokens, samples.length)
     seconds += scorings * speeds.scoring_s(stage, samples.tokens, samples.length)
     seconds += speeds.tower_s(stage, samples.images, _patches(params, setting.policy), objective.passes)

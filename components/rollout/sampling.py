@@ -25,7 +25,7 @@ from typing import Any
 from components.params import AdaptiveSampling, RatioSampling, TaskSampling, UniformSampling
 from components.records import Task
 from components.rollout.groups import Group, SampledGroups
-from components.tasks import level_of, mixture
+from components.tasks import level_of, mixture, require_levels
 
 
 @dataclass
@@ -144,13 +144,8 @@ class TaskSampler:
     def _pool_of(self, task: Task) -> str:
         if not self._turns:
             return task.website if self._adaptive else ""
-        level = level_of(task.difficulty)
-        if level is None:
-            raise ValueError(
-                f"rl.task_sampling.name = ratio needs every task's number of facts, but {task.task_id} has none: "
-                "give it a rubric (`waymark tasks propose`), or sample uniformly"
-            )
-        return level
+        require_levels([task])
+        return str(level_of(task.difficulty))
 
     def _draw(self, names: list[str]) -> str:
         """The name of the next pool."""

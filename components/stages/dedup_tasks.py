@@ -10,7 +10,7 @@ from components import quality
 from components.pipeline.stage_run import stage
 from components.records import Task
 from components.store import read_table, write_table
-from components.tasks import Funnel, dedup, embed, shuffled
+from components.tasks import Funnel, dedup, embed, require_levels, shuffled
 
 POOLS = Path("data/pools")
 TRAIN, EVALUATION = POOLS / "train.parquet", [POOLS / "eval.parquet", POOLS / "heldout.parquet"]
@@ -38,6 +38,8 @@ def main() -> None:
                 indices = dedup(embeddings_NE[members], threshold, params.max_similar, websites)
                 kept = [candidates[index] for index in indices]
             run.check("tasks", quality.task_frame(kept + evaluation), max_rows=max_rows, min_training=1)
+            if pool == "rl" and run.params.rl.task_sampling.name == "ratio":
+                require_levels(kept)  # before a teacher and SFT are paid for
             write_table(POOLS / f"{pool}.parquet", Task, kept)
             sizes[pool], kept_ids = len(kept), {task.task_id for task in kept}
             dropped = [f"{task.task_id}: {task.intent[:120]}" for task in candidates if task.task_id not in kept_ids]

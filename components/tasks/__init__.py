@@ -5,7 +5,14 @@ from components.tasks.construction import Constructed, add_rubrics, decompose, l
 from components.tasks.curation import curate, curate_rft, mix
 from components.tasks.decomposition import subsets
 from components.tasks.dedup import dedup
-from components.tasks.difficulty import Level, difficulty_of, level_of, with_horizon, without_horizon
+from components.tasks.difficulty import (
+    Level,
+    difficulty_of,
+    level_of,
+    require_levels,
+    with_horizon,
+    without_horizon,
+)
 from components.tasks.embedding import embed
 from components.tasks.filters import filter_tasks
 from components.tasks.funnel import SELECTION, Funnel, FunnelStep
@@ -48,6 +55,7 @@ __all__ = [
     "parse_rows",
     "require_an_answer",
     "require_few_rejected",
+    "require_levels",
     "require_pinned",
     "require_sets",
     "set_aside",

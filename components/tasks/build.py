@@ -10,6 +10,7 @@ project's own schema, which `tasks.files` of a recipe reads. Rejected tasks go t
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -102,12 +103,21 @@ async def build_tasks(
     else:
         sets = {"tasks": tasks}
     for name, members in sets.items():
+        _keep_former(out / f"{name}.jsonl", members)
         write_tasks(out / f"{name}.jsonl", members)
     record |= {"rejected": len(rejections), **{name: task_counts(members) for name, members in sets.items()}}
     write_json(out / "built.json", record)
     return BuiltTasks(
         {out / f"{name}.jsonl": tasks for name, tasks in sets.items()}, len(rejections), rejections_file, usd
     )
+
+
+def _keep_former(path: Path, tasks: Sequence[Task]) -> None:
+    """Rename a file with other tasks, which a person may have corrected: `tasks.jsonl` becomes `tasks.jsonl.bak`."""
+    written = "".join(f"{task.model_dump_json()}\n" for task in tasks)
+    if path.exists() and path.read_text(encoding="utf-8") != written:
+        path.replace(path.with_name(f"{path.name}.bak"))
+        print(f"{path} had other tasks, which are in {path.name}.bak now", file=sys.stderr)
 
 
 def task_counts(tasks: Sequence[Task]) -> dict[str, int]:

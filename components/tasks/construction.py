@@ -20,7 +20,7 @@ from components.records import TRAINED_ON, FactGroup, Rejection, Task
 from components.store import publish
 from components.tasks.decomposition import Subset, decomposed, subsets
 from components.tasks.difficulty import LEVELS, difficulty_of, level_of
-from components.tasks.filters import normalise
+from components.tasks.filters import normalise, wording_of
 from components.tasks.paraphrase import other_wordings, paraphrased
 from components.tasks.proposal import Ask, Unusable, propose_rubric, propose_task
 from components.tasks.sources import Origin, raw_of
@@ -116,17 +116,23 @@ async def paraphrase(
 ) -> Constructed:
     """The tasks, each followed by itself in other words; the arguments are those of `add_rubrics`.
 
-    A task without usable wordings stays, and a rejection says why it has none.
+    A task without usable wordings stays, and a rejection says why it has none. Wordings of another task, and tasks that
+    have some, stay as they are.
     """
 
     async def answer(task: Task) -> tuple[list[str], float]:
         return await other_wordings(task, params.wordings, ask, params.max_tries)
 
-    answers, usd = await _answers(tasks, answer, params.endpoint.max_in_flight, advance)
+    ids = {task.task_id for task in tasks}
+    reworded = {original for task in tasks if (original := wording_of(task.task_id)) in ids}
+    candidates = [task for task in tasks if task.task_id not in reworded and wording_of(task.task_id) not in ids]
+    answers, usd = await _answers(candidates, answer, params.endpoint.max_in_flight, advance)
+    by_id = {task.task_id: wordings for task, wordings in zip(candidates, answers, strict=True)}
     kept: list[Task] = []
     rejections: list[Rejection] = []
-    for task, wordings in zip(tasks, answers, strict=True):
+    for task in tasks:
         kept.append(task)
+        wordings = by_id.get(task.task_id, [])
         if isinstance(wordings, Unusable):
             rejections.append(_rejection(task, origins, f"other wordings: {wordings}", "intent"))
         else:

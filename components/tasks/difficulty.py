@@ -31,6 +31,20 @@ def level_of(difficulty: int | None) -> Level | None:
     return "medium" if difficulty <= MAX_MEDIUM else "hard"
 
 
+def require_levels(tasks: Iterable[Task]) -> None:
+    """Refuse tasks without a level, from which `rl.task_sampling: {name: ratio}` cannot draw.
+
+    Raises:
+        ValueError: names the first such task.
+    """
+    for task in tasks:
+        if level_of(task.difficulty) is None:
+            raise ValueError(
+                f"rl.task_sampling.name = ratio needs every task's number of facts, but {task.task_id} has none: "
+                "give it a rubric (`waymark tasks propose`), or sample uniformly"
+            )
+
+
 def with_horizon(tasks: Sequence[Task], horizon: HorizonParams | None) -> list[Task]:
     """The tasks, in order; training tasks without a step budget get that of their level.
 

@@ -34,7 +34,7 @@ _LOGIN = re.compile(
     r"|\b(create|register|open|delete) an? (new )?account\b",
     re.IGNORECASE,
 )
-_WORDING = re.compile(r"~\d+$")
+_WORDING = re.compile(r"(~\d+)+$")
 """The end of the ids that `paraphrase.paraphrased` makes."""
 _ROWS = 4096
 """Training tasks whose embeddings are compared at once."""
@@ -149,11 +149,17 @@ def _same_as(evaluation: Sequence[Task]) -> DropReason:
     return overlap
 
 
+def wording_of(task_id: str) -> str | None:
+    """The id of the task of which an id names another wording; None if it names none."""
+    original = _WORDING.sub("", task_id)
+    return original if original != task_id else None
+
+
 def _family(task: Task) -> list[str]:
     """The id of a task, and of the task that it is a part of (`decomposed_from`); of other wordings of a task, its id,
     too."""
     names = [name for name in (task.task_id, task.decomposed_from) if name]
-    return [*names, *(_WORDING.sub("", name) for name in names)]
+    return [*names, *(original for name in names if (original := wording_of(name)))]
 
 
 def _same_words_as(evaluation: Sequence[Task]) -> DropReason:

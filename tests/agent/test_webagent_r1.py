@@ -35,6 +35,13 @@ def call(name: str, **arguments: object) -> ToolCall:
         ("go_backward()", call("go_back")),
         ("go_forward()", call("go_forward")),
         ('```\n# Element: a link\ndo(action="Click", element="7")\n```', call("click_element", element="7")),
+        ('do(action="Type", argument="""Intro\n# Heading\ndo(it)""", element="5")',
+         call("write_element", element="5", text="Intro\n# Heading\ndo(it)")),
+        ("exit(message=12.50)", call("done", answer="12.50")),
+        ("exit(message=1_000)", call("done", answer="1_000")),
+        ("exit(message=-5)", call("done", answer="-5")),
+        ('do(action="Click", element="7")  # then do(action="Wait")', call("click_element", element="7")),
+        ('do(action="Click", element="7")\n# then do(action="Wait")', call("click_element", element="7")),
     ],
 )  # fmt: skip
 def test_webagent_r1_code_is_read_as_calls(code, wanted):

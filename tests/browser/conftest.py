@@ -43,6 +43,10 @@ class Pages(Loopback):
                 self.end_headers()
                 self.wfile.write(html.encode())
 
+            def do_POST(self) -> None:
+                self.rfile.read(int(self.headers.get("Content-Length", 0)))
+                self.do_GET()
+
         super().__init__(Serving)
 
     def add(self, path: str, body: str, status: int = 200, title: str = "a page", **headers: str) -> str:

@@ -117,7 +117,22 @@ def test_a_dialog_after_a_dialog_is_asked_too(visit):
 
     _, second, last = visit(body, steps)
     assert 'asks "two" and waits' in second.feedback[0]
+    assert "The call that had opened it: `click` executed." in second.feedback[0]
     assert last.observation.tabs[0].title == "true/false"
+
+
+def test_a_second_dialog_is_asked_once_and_names_its_opener(visit):
+    body = BUTTON.format("document.title = confirm('one') + '/' + confirm('two')")
+    hover = check_call("hover", {"x": 1, "y": 1})
+
+    async def steps(session):
+        await session.step([CLICK])
+        return (await session.step([hover] * MAX_REFUSED)).feedback[-1]
+
+    line = visit(body, steps)
+    assert line.startswith("Failed: `hover` execution failed")
+    assert line.count('asks "two"') == 1
+    assert "`hover` executed" not in line
 
 
 def test_other_calls_fail_and_at_last_the_dialog_is_confirmed(visit):

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from components.browser import BrowserPool, EnvError, EnvInitError, check_call
-from components.browser.egress import EgressGuard
+from components.browser.egress import EgressGuard, allows
 from components.browser.egress_proxy import Proxy, RefusedError, Rules, is_public
 from components.params import BrowserParams, EgressParams
 from tests.browser.conftest import task
@@ -53,6 +53,17 @@ def test_host_rules_allow_block_and_open_private_hosts_by_name():
     for host, port in (("other.org", 443), ("bad.example.org", 443), ("example.org.evil.com", 443), ("shop", 22)):
         with pytest.raises(RefusedError, match=host):
             addresses(rules, host, [PUBLIC], port)
+
+
+def test_ports_may_be_blocked_and_private_hosts_may_be_patterns():
+    rules = Rules(blocked=["example.org:8443"], private=["*.corp"])
+    assert addresses(rules, "example.org", [PUBLIC], port=443) == [PUBLIC]
+    with pytest.raises(RefusedError, match="blocked"):
+        addresses(rules, "example.org", [PUBLIC], port=8443)
+    assert addresses(rules, "wiki.corp", ["10.0.0.7"]) == ["10.0.0.7"]
+    params = EgressParams(blocked_hosts=["example.org:8443"], private_hosts=["*.corp"], allowed_hosts=["example.org"])
+    urls = ("https://example.org/", "https://example.org:8443/", "http://wiki.corp/", "http://corp/")
+    assert [allows(params, url) for url in urls] == [True, False, True, False]
 
 
 def test_an_allowed_port_of_a_host_leads_to_public_addresses_only():

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from components.browser import BrowserPool, EnvError
+from components.browser import BrowserPool, EnvError, EnvInitError
 from components.browser import session as session_module
 from components.params import BrowserParams, EgressParams
 from components.records import ToolCall
@@ -65,3 +65,32 @@ def test_a_dead_address_on_another_host_is_the_agents_failure(pages):
     elsewhere = ToolCall(name="goto_url", arguments={"url": "http://127.0.0.1:1/"})
     said = episode(pages, elsewhere)
     assert said[0].startswith("Failed: `goto_url`")
+
+
+def test_going_back_to_the_answer_of_a_form_is_no_failure_of_the_site(pages):
+    """Chromium does not send a form again by itself, and shows an error page of its own."""
+    form = "<form method=post action=/search><button style='width:400px;height:300px'>Search</button></form>"
+    pages.add("/search", LINK.replace("/next", "/found"), **{"Cache-Control": "no-store"})
+    pages.add("/found", "there")
+    back = ToolCall(name="go_back", arguments={})
+
+    async def main() -> list[str]:
+        async with BrowserPool(PARAMS) as pool, pool.session() as session:
+            await session.start(task(pages.add("/start", form)))
+            return [line for call in (CLICK, CLICK, back) for line in (await session.step([call])).feedback]
+
+    lines = asyncio.run(main())
+    assert [line.split(":")[0] for line in lines[:2]] == ["Succeed", "Succeed"]
+    assert len(lines) == 3
+
+
+@pytest.mark.parametrize("status", [403, 500])
+def test_a_second_start_page_that_fails_is_no_start(pages, status):
+    second = pages.add("/second", "sorry", status=status)
+
+    async def main() -> None:
+        async with BrowserPool(PARAMS) as pool, pool.session() as session:
+            await session.start(task(f"{pages.add('/start', LINK)} |AND| {second}"))
+
+    with pytest.raises(EnvInitError, match=f"/second was answered with status {status}"):
+        asyncio.run(main())

@@ -136,6 +136,17 @@ def test_a_restarted_run_pays_for_nothing_twice(server: Server) -> None:
         assert Path("one", name).read_text() == Path("two", name).read_text()
 
 
+def test_files_that_were_corrected_by_hand_are_kept(server: Server, capsys: pytest.CaptureFixture) -> None:
+    waymark("propose", "plain.jsonl", "--out", "new")
+    assert waymark("propose", "plain.jsonl", "--out", "new") == 0
+    assert not Path("new/tasks.jsonl.bak").exists(), "the same tasks replace themselves"
+    corrected = Path("new/tasks.jsonl").read_text().replace("find", "look for")
+    Path("new/tasks.jsonl").write_text(corrected)
+    assert waymark("propose", "plain.jsonl", "--out", "new") == 0
+    assert Path("new/tasks.jsonl.bak").read_text() == corrected
+    assert "new/tasks.jsonl had other tasks, which are in tasks.jsonl.bak now" in capsys.readouterr().err
+
+
 def test_tasks_that_the_model_failed_are_in_a_file_with_the_reason(
     server: Server, capsys: pytest.CaptureFixture
 ) -> None:

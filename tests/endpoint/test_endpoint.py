@@ -66,6 +66,24 @@ def test_an_answer_has_its_text_tokens_cost_and_time(server, tmp_path):
     assert not answer.cached
 
 
+def test_fields_with_null_are_left_out_for_models_that_accept_no_value(server, tmp_path):
+    left_out = {"temperature": None, "top_p": None, "seed": None}
+    params = {"extra": left_out | {"chat_template_kwargs": {"thinking": True}}}
+    for seed in (1, 2):
+        ask(server, tmp_path, user("hello"), params=params, temperature=0.5, top_p=1.0, seed=seed)
+    assert len(server.asked) == 2, "answers of two seeds are two answers, also if the model is not told"
+    assert not {"temperature", "top_p", "seed"} & server.asked[0].keys()
+    assert server.asked[0]["chat_template_kwargs"] == {"thinking": True}
+
+
+def test_a_cost_that_the_endpoint_does_not_tell_is_no_cost_of_0(server, tmp_path):
+    server.usage = None
+    with pytest.raises(EndpointError, match="m returns no `usage`, so its cost is unknown and max_usd would stop"):
+        ask(server, tmp_path, user("hello"), params=PRICE | {"max_usd": 5.0})
+    (answer,) = ask(server, tmp_path, user("hello again"))
+    assert answer.usd == 0
+
+
 def test_a_paid_answer_is_not_asked_again_even_by_another_process(server, tmp_path):
     (first,) = ask(server, tmp_path, user("hello"), params=PRICE)
     (second,) = ask(server, tmp_path, user("hello"), params=PRICE)

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from components.cli.main import main
-from components.plan.checkpoint_size import checkpoint_bytes, checkpoints
+from components.plan.checkpoint_size import carries_optimiser, checkpoint_bytes, checkpoints
 from components.plan.fit import recipe_with
 from components.training.learner import Learner
 from components.training.optim import optimizer_step
@@ -47,6 +47,16 @@ def test_a_checkpoint_on_disk_has_the_planned_size(tmp_path, objective):
     learner.save(tmp_path / "checkpoint.pt", {"iteration": 1})
     trained = sum(parameter.numel() for parameter in learner.vlm.trainable())
     assert (tmp_path / "checkpoint.pt").stat().st_size == pytest.approx(checkpoint_bytes(params, trained), rel=0.05)
+
+
+def test_a_round_of_rejection_fine_tuning_leaves_no_optimiser(tmp_path):
+    """Each round has one of its own, so the learner's has no state."""
+    params = recipe(rl__objective={"name": "rft"})
+    learner = Learner.begin(random_vlm(), params)
+    learner.save(tmp_path / "checkpoint.pt", {"iteration": 1})
+    trained = sum(parameter.numel() for parameter in learner.vlm.trainable())
+    assert (tmp_path / "checkpoint.pt").stat().st_size == pytest.approx(checkpoint_bytes(params, trained), rel=0.05)
+    assert not carries_optimiser(params)
 
 
 def test_a_run_of_4b_writes_less_than_a_terabyte():

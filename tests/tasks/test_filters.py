@@ -116,7 +116,7 @@ def test_relatives_of_an_evaluation_task_are_dropped(task: MakeTask) -> None:
 def test_other_wordings_of_an_evaluation_task_are_dropped(task: MakeTask) -> None:
     """The task of a wording, another one of it, and parts of either."""
     train = [
-        *(task(name) for name in ("a~1", "a~12", "b", "b~2", "c", "c~x", "ab")),
+        *(task(name) for name in ("a~1", "a~12", "a~1~1", "b", "b~2", "c", "c~x", "ab")),
         *(task(f"{parent}#1", decomposed_from=parent) for parent in ("a~1", "b", "c~1")),
     ]
     evaluation = [task("a", split="eval"), task("b~1", split="validation")]

@@ -119,3 +119,12 @@ def test_any_text_has_facts_that_its_own_words_keep(intent: str, wording: str) -
     require_same_facts(task.intent, task.intent, facts)
     require_same_facts(task.intent, f"{task.intent} please", facts)
     assert paraphrased(task, [wording])[0].intent == wording
+
+
+def test_a_second_run_makes_no_wordings_of_wordings(cleat: Task) -> None:
+    other = cleat.model_copy(update={"task_id": "other"})
+    model = ScriptedModel([GOOD])
+    first = asyncio.run(paraphrase([cleat], {}, model, PARAMS, lambda *_: None)).tasks
+    again = asyncio.run(paraphrase([*first, other], {}, model, PARAMS, lambda *_: None)).tasks
+    assert [task.task_id for task in again] == ["cleat", "cleat~1", "other", "other~1"]
+    assert len(model.asked) == 2, "what was paid for is not asked for again"

@@ -215,6 +215,19 @@ def test_thresholds_above_one_keep_all_tasks_and_embed_nothing(project: Path) ->
 
 
 @pytest.mark.slow
+def test_tasks_that_a_ratio_cannot_draw_are_refused(project: Path) -> None:
+    recipe = yaml.safe_load((project / "params.yaml").read_text())
+    sampling = {"name": "ratio", "easy": 2, "medium": 5, "hard": 3}
+    write_recipe(project, recipe | {"rl": recipe["rl"] | {"task_sampling": sampling}})
+    rated = [a_task(number, difficulty=3) for number in range(3)]
+    write_pool_inputs(project, [*rated, a_task(9, intent="Read the news.")])
+    ended = run_stage(project, "dedup_tasks")
+    assert ended.returncode != 0
+    assert "rl.task_sampling.name = ratio needs every task's number of facts" in ended.stderr
+    assert "miniwob/click-button/9 has none" in ended.stderr
+
+
+@pytest.mark.slow
 def test_tasks_of_rl_alone_are_in_its_pool_and_not_in_that_of_sft(project: Path) -> None:
     write_pool_inputs(
         project,

@@ -235,7 +235,14 @@ def _arguments(name: str, rest: str) -> list[str]:
 
 
 def _in_parentheses(rest: str) -> str:
-    """What stands between the first parenthesis and the last one, or after the first one if none closes it."""
+    """What stands between the first parenthesis and the one that closes it. Where not all are paired, the last one
+    does; without any, all that follows belongs to it."""
+    if rest.count("(") == rest.count(")"):
+        depth = 0
+        for place, char in enumerate(rest):
+            depth += (char == "(") - (char == ")")
+            if depth == 0:
+                return rest[1:place]
     inner, closed, after = rest[1:].rpartition(")")
     is_whole = closed and (not after.strip() or inner.count("(") == inner.count(")"))
     return inner if is_whole else rest[1:]
@@ -244,7 +251,11 @@ def _in_parentheses(rest: str) -> str:
 def _bare(value: str) -> str:
     value = value.strip()
     value = re.sub(r"^(id|content|url|answer|key_comb|tab_index)\s*=\s*", "", value)
-    return value[1:-1] if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'" else value
+    quote, inner = value[:1], value[1:-1]
+    if len(value) < 2 or quote not in ("'", '"') or value[-1] != quote:
+        return value
+    is_whole = quote not in inner.replace(f"\\{quote}", "") or (inner[0], inner[-1]) == (quote, quote)
+    return inner if is_whole else value  # `"A" and "B"` is no quoted text
 
 
 KIND = Protocol(

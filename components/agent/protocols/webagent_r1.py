@@ -91,23 +91,34 @@ def parse(text: str, thinking: bool) -> Parsed:
             return Parsed(thought, [], "no <answer> after the reasoning")
         body = answers[-1]
     lines = re.split(r"\r\n|\r|\n", body.strip().strip("`"))  # strings may hold the other characters that end lines
-    comments = [line.strip() for line in lines if line.strip().startswith("#")]
-    thought = "\n".join([*([thought] if thought else []), *comments])
-    code = "\n".join(line for line in lines if not line.strip().startswith("#"))
-    starts = [match.start() for match in _CALL.finditer(code)]
-    if not starts:
-        return Parsed(thought, [], "no call of do, exit, go_backward or go_forward")
+    places = (place for place, line in enumerate(lines) if _CALL.search(line) and not _is_comment(line))
+    first = next(places, len(lines))
+    before, code = lines[:first], "\n".join(lines[first:])
+    start = _CALL.search(code)
+    if start is None:
+        return Parsed(_with_comments(thought, before), [], "no call of do, exit, go_backward or go_forward")
     try:
-        call, end = _read(code[starts[0] :])
-        calls = [_translate(call)]
+        call, source = _read(code[start.start() :])
+        calls = [_translate(call, source)]
     except BadCallError as error:
+        thought = _with_comments(thought, lines)
         return Parsed(thought, [ToolCall(name="", error=str(error))], f"no call could be parsed: {error}")
+    rest, *after = code[start.start() + len(source) :].split("\n")  # lines within the call are its own, also with a #
+    thought = _with_comments(thought, [*before, *after])
     if calls[0].error:
         return Parsed(thought, calls, f"no call could be parsed: {calls[0].error}")
-    more = [start for start in starts[1:] if start >= starts[0] + end]
+    more = [match for line in [rest, *after] if not _is_comment(line) for match in _CALL.finditer(line)]
     if more:
         calls.append(ToolCall(name="", error=f"only one action per round: {len(more)} more were not run"))
     return Parsed(thought, calls, None)
+
+
+def _is_comment(line: str) -> bool:
+    return line.strip().startswith("#")
+
+
+def _with_comments(thought: str, lines: list[str]) -> str:
+    return "\n".join([*([thought] if thought else []), *(line.strip() for line in lines if _is_comment(line))])
 
 
 def write(thought: str, calls: list[ToolCall], note: str = "", thinking: bool = True) -> str:
@@ -151,8 +162,8 @@ def _code(call: ToolCall) -> str:
     raise ValueError(f"webagent_r1 has no function for {call.name} with {', '.join(arguments) or 'no arguments'}")
 
 
-def _read(code: str) -> tuple[ast.Call, int]:
-    """The call at the start of the code and its length: the shortest prefix that Python parses as an expression. Curly
+def _read(code: str) -> tuple[ast.Call, str]:
+    """The call at the start of the code and its text: the shortest prefix that Python parses as an expression. Curly
     quotes are read as straight ones only if there is no such prefix, because a string may hold them."""
     ends = [match.end() for match in re.finditer(r"\)", code[:MAX_CODE])]
     for source in (code, code.translate(_QUOTES)):
@@ -162,22 +173,22 @@ def _read(code: str) -> tuple[ast.Call, int]:
             except (SyntaxError, ValueError, RecursionError, MemoryError):
                 continue
             if isinstance(node, ast.Call):
-                return node, end
+                return node, source[:end]
     raise BadCallError("the call is not closed, or its strings are not quoted")
 
 
-def _translate(call: ast.Call) -> ToolCall:
+def _translate(call: ast.Call, source: str) -> ToolCall:
     name = call.func.id if isinstance(call.func, ast.Name) else ""
     allowed = _PARAMETERS.get(name)
     if allowed is None:
         raise BadCallError("no such function")
     if len(call.args) > len(allowed):
         raise BadCallError(f"{name} takes at most {len(allowed)} arguments")
-    arguments = {key: _constant(node) for key, node in zip(allowed, call.args, strict=False)}
+    arguments = {key: _constant(node, source) for key, node in zip(allowed, call.args, strict=False)}
     for keyword in call.keywords:
         if keyword.arg not in allowed:
             raise BadCallError(f"{name} has no argument {keyword.arg}")
-        arguments[keyword.arg] = _constant(keyword.value)
+        arguments[keyword.arg] = _constant(keyword.value, source)
     match name:
         case "exit":
             return element_call("done", answer=arguments.get("message") or "")
@@ -228,13 +239,14 @@ def _do(action: str, argument: str | None, element: str | None) -> ToolCall:
     raise BadCallError(f'unknown action "{action[:60]}"')
 
 
-def _constant(node: ast.expr) -> str | None:
+def _constant(node: ast.expr, source: str) -> str | None:
+    """The text of an argument. A number is as it was written, such as 12.50 or -5."""
+    number = node.operand if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) else node
+    if isinstance(number, ast.Constant) and type(number.value) in (int, float):
+        return ast.get_source_segment(source, node)
     if not isinstance(node, ast.Constant) or isinstance(node.value, bytes | complex) or node.value is Ellipsis:
         raise BadCallError("arguments are strings or numbers")
-    try:
-        return None if node.value is None else str(node.value)
-    except ValueError:  # Python writes no integers of thousands of digits
-        raise BadCallError("a number is too long") from None
+    return None if node.value is None else str(node.value)
 
 
 def context(state: TurnContext) -> list[Message]:
