@@ -67,7 +67,7 @@ async def execute(session: ActingSession, call: ToolCall) -> str:
             raise
         if isinstance(translated := translate(error), SandboxError | ClosedError):
             raise translated from error
-        return feedback.failed(call.name, error, tab.notices.take())
+        return feedback.failed(call.name, translated, tab.notices.take())
 
 
 # ---- pointer --------------------------------------------------------------------------------------------------------

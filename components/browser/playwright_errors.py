@@ -33,6 +33,10 @@ class ClosedError(EnvError):
     """The page was closed, or the whole browser: only the state of both tells which."""
 
 
+_NO_TUNNEL = ": browser.egress does not allow the host, or nothing answers there"
+"""For https addresses, Chromium does not show the reason that the egress guard gives."""
+
+
 def translate(error: PlaywrightError) -> EnvError:
     """The exception of `errors` that a Playwright error means.
 
@@ -46,4 +50,5 @@ def translate(error: PlaywrightError) -> EnvError:
         return SandboxError(f"the browser died: {message.splitlines()[0]}")
     if any(sign in low for sign in _CLOSED) and "net::" not in low:
         return ClosedError(message.splitlines()[0])
-    return EnvError(message.splitlines()[0])
+    refusal = _NO_TUNNEL if "net::err_tunnel_connection_failed" in low else ""
+    return EnvError(message.splitlines()[0] + refusal)

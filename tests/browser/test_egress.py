@@ -17,7 +17,7 @@ from components.browser import BrowserPool, EnvError, EnvInitError, check_call
 from components.browser.egress import EgressGuard, allows
 from components.browser.egress_proxy import Proxy, RefusedError, Rules, is_public
 from components.params import BrowserParams, EgressParams
-from tests.browser.conftest import task
+from tests.browser.conftest import PARAMS, task
 
 PUBLIC = "93.184.215.14"
 
@@ -213,6 +213,26 @@ def test_no_server_can_learn_the_mark_on_the_guards_answers(pages):
     seen, said = asyncio.run(scenario())
     assert seen.url == url
     assert said[0].startswith("Succeed:")
+
+
+def test_a_refused_https_address_names_the_egress_guard(pages):
+    params = PARAMS.model_copy(
+        update={"egress": EgressParams(private_hosts=["127.0.0.1"], allowed_hosts=["127.0.0.1"])}
+    )
+
+    async def visit() -> str:
+        async with BrowserPool(params) as pool, pool.session() as session:
+            await session.start(task(pages.add("/", "hello")))
+            return (await session.step([check_call("goto_url", {"url": "https://refused.example/"})])).feedback[0]
+
+    assert "browser.egress does not allow the host, or nothing answers there" in asyncio.run(visit())
+    with pytest.raises(EnvInitError, match=r"browser\.egress does not allow the host"):
+        asyncio.run(begin(params, "https://refused.example/"))
+
+
+async def begin(params: BrowserParams, url: str) -> None:
+    async with BrowserPool(params) as pool, pool.session() as session:
+        await session.start(task(url))
 
 
 def test_a_page_reaches_its_own_host_and_no_other(pages):
