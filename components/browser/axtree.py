@@ -96,7 +96,11 @@ class Placed:
 
 
 class ElementIds:
-    """Short ids for the elements of one tab. An element keeps its id until another document is shown."""
+    """Short ids for the elements of one tab. An element keeps its id until another document is shown.
+
+    Accepted: Playwright's references begin anew in each document of a frame, so a frame that shows another document may
+    give ids of the former one to other elements.
+    """
 
     def __init__(self) -> None:
         self._numbers: dict[str, str] = {}
