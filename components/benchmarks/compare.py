@@ -133,7 +133,8 @@ def _rate(result: BenchmarkResult, scores_N: np.ndarray, episodes: int) -> Model
 
 def _count(episodes: list[Episode], tasks: list[str]) -> int:
     """The number of judged episodes of these tasks."""
-    return sum(episode.success is not None and episode.task_id in tasks for episode in episodes)
+    counted = {*tasks}
+    return sum(episode.success is not None and episode.task_id in counted for episode in episodes)
 
 
 def _episodes(result: BenchmarkResult, folder: Path) -> list[Episode]:

@@ -11,7 +11,7 @@ import re
 import signal
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -28,7 +28,6 @@ from components.reports.rl_validation import WatchedPhase
 from components.reports.stage_results import RLIteration
 from components.reports.time_spent import time_spent
 from components.rollout import NothingLearnableError
-from components.training.agreement import TrainerMismatch
 from components.training.checkpoints import Checkpoints
 from components.training.objectives import WeightedSample
 from components.training.supervised import train
@@ -382,34 +381,6 @@ def test_an_iteration_of_which_nothing_could_be_learned_is_repeated(tmp_path, mo
         rl_without_pages.train(monkeypatch, tmp_path, 1, lambda spec: Termination.ENV_ERROR)
     trained, _ = rl_without_pages.train(monkeypatch, tmp_path, 1)
     assert trained.figures[0]["masked_share"] == 0
-
-
-def test_episodes_of_a_wrong_server_are_named_and_can_be_played_again(tmp_path, monkeypatch):
-    generate = rl_without_pages.generate_batch
-
-    def shifted(*arguments):
-        outputs = generate(*arguments)
-        return [replace(output, logprobs=[logprob - 0.5 for logprob in output.logprobs]) for output in outputs]
-
-    monkeypatch.setattr(rl_without_pages, "generate_batch", shifted)
-    with pytest.raises(TrainerMismatch, match=rf"delete {tmp_path}/episodes-\*, whose log-probabilities it gave"):
-        rl_without_pages.train(monkeypatch, tmp_path, 1)
-    monkeypatch.setattr(rl_without_pages, "generate_batch", generate)
-    for path in tmp_path.glob("episodes-*"):
-        path.unlink()
-    trained, _ = rl_without_pages.train(monkeypatch, tmp_path, 1)
-    assert len(trained.figures) == 1
-
-
-@pytest.mark.slow
-def test_the_wait_for_rollouts_before_a_validation_is_no_time_of_it(tmp_path, monkeypatch):
-    def pause_s(spec):
-        return 0.0 if "validation" in spec.policy_version else 2.0
-
-    keys = {"max_staleness": 1}
-    trained, _ = rl_without_pages.train(monkeypatch, tmp_path, 3, validate=1, keys=keys, pause_s=pause_s)
-    assert max(figures["waited_s"] for figures in trained.figures[1:]) > 0.5
-    assert all(figures["iteration_s"] >= figures["waited_s"] for figures in trained.figures)
 
 
 @pytest.mark.slow

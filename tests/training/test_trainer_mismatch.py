@@ -1,6 +1,7 @@
 """An update stops the run if the trainer does not see what the policy saw."""
 
 import copy
+from dataclasses import replace
 
 import pytest
 import torch
@@ -13,6 +14,7 @@ from components.training.divergence import drawn_turns, kl_by_family
 from components.training.forward import PLAIN, PackingWarning, score
 from components.training.learner import Learner
 from tests.samples import objective as parameters
+from tests.training import rl_without_pages
 from tests.training.updates import RL, group_of, recipe_with, roll, samples_of, shifted, weights_after
 from tests.vlm import observation
 
@@ -101,3 +103,20 @@ def test_a_nan_is_a_mismatch(rolled):
         broken.model.model.language_model.norm.weight.fill_(float("nan"))
     with pytest.warns(PackingWarning), pytest.raises(TrainerMismatch):
         weights_after(broken, group_of(trajectories, [1, 0, 0, 1]))
+
+
+def test_episodes_of_a_wrong_server_are_named_and_can_be_played_again(tmp_path, monkeypatch):
+    generate = rl_without_pages.generate_batch
+
+    def wrong(*arguments):
+        outputs = generate(*arguments)
+        return [replace(output, logprobs=[logprob - 0.5 for logprob in output.logprobs]) for output in outputs]
+
+    monkeypatch.setattr(rl_without_pages, "generate_batch", wrong)
+    with pytest.raises(TrainerMismatch, match=rf"delete {tmp_path}/episodes-\*, whose log-probabilities it gave"):
+        rl_without_pages.train(monkeypatch, tmp_path, 1)
+    monkeypatch.setattr(rl_without_pages, "generate_batch", generate)
+    for path in tmp_path.glob("episodes-*"):
+        path.unlink()
+    trained, _ = rl_without_pages.train(monkeypatch, tmp_path, 1)
+    assert len(trained.figures) == 1

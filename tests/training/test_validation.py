@@ -24,6 +24,7 @@ from components.training.validation import (
     validation_tables,
 )
 from tests.samples import a_task, a_trajectory, a_verdict
+from tests.training import rl_without_pages
 from tests.training.validations import figures, watched
 
 
@@ -173,3 +174,14 @@ def test_attempts_that_disagree_are_no_stall():
     assert (tally.scored, tally.agreeing, tally.effective) == (3, 1, 0)
     disagreeing = figures("tab", 0.0, 2, 0.5, 9).model_copy(update={"agreeing_groups": 8})
     assert stalls(watched(12, [disagreeing])) == []
+
+
+@pytest.mark.slow
+def test_the_wait_for_rollouts_before_a_validation_is_no_time_of_it(tmp_path, monkeypatch):
+    def pause_s(spec):
+        return 0.0 if "validation" in spec.policy_version else 2.0
+
+    keys = {"max_staleness": 1}
+    trained, _ = rl_without_pages.train(monkeypatch, tmp_path, 3, validate=1, keys=keys, pause_s=pause_s)
+    assert max(figures["waited_s"] for figures in trained.figures[1:]) > 0.5
+    assert all(figures["iteration_s"] >= figures["waited_s"] for figures in trained.figures)
