@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from components.worlds import hedges
 from components.worlds.answer import ARTICLE, DENIED, MAX_CHARACTERS, Answer
@@ -173,6 +174,13 @@ class Phrase(Answer):
         return self.wrong
 
 
+@lru_cache(256)
+def _denial(words: tuple[str, ...]) -> re.Pattern[str]:
+    """A "not" before one of these words."""
+    longest_first = sorted((re.escape(word.casefold()) for word in words), key=len, reverse=True)
+    return re.compile(rf"{_NOT}(?:{'|'.join(longest_first)})(?!\w)")
+
+
 @dataclass(frozen=True)
 class Refusal(Answer):
     """The task is impossible, and the agent must say why.
@@ -201,9 +209,7 @@ class Refusal(Answer):
         if len(answer) > MAX_CHARACTERS:
             return False
         text = answer.casefold().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
-        reasons = text
-        for word in sorted(self.denied, key=len, reverse=True):
-            reasons = re.sub(rf"{_NOT}{re.escape(word.casefold())}(?!\w)", " ", reasons)
+        reasons = _denial(tuple(self.denied)).sub(" ", text) if self.denied else text
         words = hedges.without_claims(plain(reasons))  # `its status is "Complete".` says that it is complete
         names = [word for others in self.others.values() for word in others if word not in self.reason]
         vague = [group for group in self.vague if not {*group} & {*self.reason}]
