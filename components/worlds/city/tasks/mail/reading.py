@@ -62,6 +62,10 @@ def _first_sentence(text: str) -> str:
     return sentence if 4 <= len(sentence.split()) <= 16 and '"' not in sentence else ""
 
 
+OFTEN = 0.65
+"""Share of the questions about a person who wrote several letters. Most wrote one, so "1" would be a good guess."""
+
+
 class CountLetters(Template):
     """Say how many letters a person sent me."""
 
@@ -81,9 +85,12 @@ class CountLetters(Template):
     def facts(self, data: Data, rng: random.Random) -> dict[str, Any]:
         letters = received(data)
         counts = Counter((row["recipient"], row["sender"]) for row in letters)
-        count = rng.choice(sorted({*counts.values()}))  # most people wrote once, which would be the best guess
         pairs = {(row["recipient"], row["sender"]): row for row in letters}
-        row = pick([row for pair, row in pairs.items() if counts[pair] == count], rng)
+        often = [row for pair, row in pairs.items() if counts[pair] > 1]
+        once = [row for pair, row in pairs.items() if counts[pair] == 1]
+        is_often = often and (not once or rng.random() < OFTEN)
+        row = pick(often if is_often else once, rng)
+        count = counts[row["recipient"], row["sender"]]
         back = counts[row["sender"], row["recipient"]]
         near = sorted({count + back, back, count + 1, count - 1} - {count})
         return {"user": row["recipient"], "person": row["sender_name"], "count": count, "near": near}
