@@ -106,7 +106,7 @@ def close_if_done(backend: Backend, parent: str) -> None:
     in_order = sorted(nested, key=lambda run: (run.info.end_time or 0, run.info.start_time))
     last = {run.data.tags.get(STAGE): run.info.status for run in in_order if OUTSIDE not in run.data.tags}
     if all(run.info.status != "RUNNING" for run in nested):
-        ended = "FINISHED" if set(last.values()) <= {"FINISHED"} else "FAILED"
+        ended = "FINISHED" if nested and set(last.values()) <= {"FINISHED"} else "FAILED"
         with_retries(lambda: client.set_terminated(parent, ended))
 
 

@@ -203,8 +203,11 @@ def test_an_answer_with_the_title_and_the_day_is_right():
     assert not answer.accepts("Ada Mint or Alice Moreno")
 
 
-def test_a_sum_may_stand_beside_the_count_and_not_beside_the_price():
-    facts = {"count": 3, "sum": "57.00", "near": ["19.00", "38.00", "76.00"]}
-    answer = find("cms_price_of_several").answer(facts)
+@pytest.mark.parametrize(
+    "prices", [{"near": ["19.00", "38.00", "76.00"]}, {"near": ["38.00", "76.00"], "each": "19.00"}], ids=["0.1", "now"]
+)
+def test_a_sum_may_stand_beside_the_count_and_not_beside_other_sums(prices):
+    answer = find("cms_price_of_several").answer({"count": 3, "sum": "57.00", **prices})
     assert answer.accepts("3 of them cost $57.")
     assert not answer.accepts("$19, $38 or $57")
+    assert answer.accepts("3 x $19 = $57") is ("each" in prices)

@@ -185,4 +185,5 @@ def product(amount: Decimal, count: int) -> dict[str, Any]:
 def product_answer(facts: Facts) -> Number:
     """The sum of `product`. An answer may show how it comes about: "3 x $4.00 = $12.00"."""
     near = [Decimal(number) for number in facts["near"]]
-    return number(Decimal(facts["sum"]), given=[facts["count"], Decimal(facts["each"])], near=near)
+    shown = [Decimal(facts["each"])] if "each" in facts else []  # tasks of earlier versions do not have it
+    return number(Decimal(facts["sum"]), given=[facts["count"], *shown], near=near)
