@@ -1,5 +1,5 @@
-"""An episode with another answer, wherever a judge may read it: in the record, in the call of `done` and in the
-response that made the call."""
+"""An episode with another answer, wherever a judge may read it: in the record, in the call of `done`, in its feedback
+and in the response that made the call."""
 
 from __future__ import annotations
 
@@ -26,16 +26,23 @@ def _answering(turn: Turn, before: str, answer: str) -> Turn:
     calls = [_done(answer) if call.name == DONE else call for call in turn.tool_calls]
     if calls == turn.tool_calls:
         return turn
-    return turn.model_copy(update={"tool_calls": calls, "response": _replaced(turn.response, before, answer)})
+    feedback = [_feedback(answer) if line.startswith(DONE_FEEDBACK) else line for line in turn.feedback]
+    response = _replaced(turn.response, before, answer)
+    return turn.model_copy(update={"tool_calls": calls, "feedback": feedback, "response": response})
 
 
 def _ended(turn: Turn, answer: str) -> Turn:
-    calls, feedback = [*turn.tool_calls, _done(answer)], [*turn.feedback, DONE_FEEDBACK]
+    calls, feedback = [*turn.tool_calls, _done(answer)], [*turn.feedback, _feedback(answer)]
     return turn.model_copy(update={"tool_calls": calls, "feedback": feedback})
 
 
 def _done(answer: str) -> ToolCall:
     return ToolCall(name=DONE, arguments={"answer": answer} if answer else {})
+
+
+def _feedback(answer: str) -> str:
+    """As the browser says it (`browser.feedback`)."""
+    return f"{DONE_FEEDBACK}. Response: {' '.join(answer.split())}"
 
 
 def _replaced(response: str, before: str, answer: str) -> str:

@@ -118,9 +118,9 @@ class SampledGroups:
 
     @property
     def masked_share(self) -> float:
-        """The share of the attempts that are masked, from 0 to 1."""
+        """The share of the attempts that are masked, from 0 to 1; 1 without attempts, of which nothing is known."""
         masked = [reward.masked for group in self.groups for reward in group.rewards]
-        return sum(masked) / len(masked) if masked else 0.0
+        return sum(masked) / len(masked) if masked else 1.0
 
     @property
     def mostly_masked(self) -> bool:

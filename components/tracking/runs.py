@@ -121,13 +121,15 @@ class StageRun:
         """Log the figures with which the stage ends, as `metrics` does.
 
         A run that is resumed may have ended before, with figures that are not given any more, such as the count of a
-        failure that did not come again. They get NaN, because MLflow deletes no metric.
+        failure that did not come again. They get NaN, because MLflow deletes no metric. A decision stays: a later try
+        makes none again.
         """
         self.metrics(values)
         if self.resumed:
             logged = with_retries(lambda: self.backend.client.get_run(self.run_id)).data.metrics
             outdated = [name for name, value in logged.items() if name not in self._figures and not math.isnan(value)]
-            self.metrics({name: math.nan for name in outdated if not self._is_curve(name)})
+            left = [name for name in outdated if not name.startswith("decision.") and not self._is_curve(name)]
+            self.metrics(dict.fromkeys(left, math.nan))
 
     def params(self, values: Mapping[str, object]) -> None:
         """Log parameters under dotted names. MLflow refuses to change a logged parameter."""

@@ -13,6 +13,7 @@ import yaml
 from PIL import Image as PILImage
 
 from components import plugins
+from components.browser import feedback
 from components.cli.main import main
 from components.endpoint import Answer, BudgetSpent, Message
 from components.judge.altered_answer import with_answer
@@ -181,7 +182,8 @@ def test_the_text_of_an_attack_reaches_every_judge(name: str, attack: str, ends_
     former = "the answer before"
     if ends_with_done:
         done = ToolCall(name="done", arguments={"answer": former})
-        episode = episode.model_copy(update={"turns": [*episode.turns, a_turn(2, tool_calls=[done])], "answer": former})
+        last = a_turn(2, tool_calls=[done], feedback=[feedback.done(former)])
+        episode = episode.model_copy(update={"turns": [*episode.turns, last], "answer": former})
     else:
         episode = episode.model_copy(update={"answer": None, "termination": Termination.MAX_STEPS})
     attacked = attacks([episode.task])[attack](episode)

@@ -62,14 +62,16 @@ def test_a_resumed_run_does_not_log_a_point_again(params: Params, client: Mlflow
 def test_figures_that_a_result_lacks_have_no_value_after_another_end(params: Params, client: MlflowClient) -> None:
     with stage_run(params, "evaluate@rl", "key", STATE) as run:
         run.metrics({"loss": 0.5}, step=3)
+        run.metrics({"decision": {"waymark-policy": {"promoted": True}}})
         run.result({"rate": 0.95, "terminations": {"done": 19, "env_init_error": 1}})
     with stage_run(params, "evaluate@rl", "key", STATE) as again:
-        again.metrics({"decision": 1.0})
+        again.metrics({"judge_trust": 1.0})
         again.result({"rate": 1.0, "terminations": {"done": 20}})
     assert again.run_id == run.run_id
     metrics = client.get_run(run.run_id).data.metrics
     assert math.isnan(metrics.pop("terminations.env_init_error"))
-    assert metrics == {"loss": 0.5, "rate": 1.0, "terminations.done": 20, "decision": 1.0}
+    kept = {"loss": 0.5, "decision.waymark-policy.promoted": 1.0}
+    assert metrics == {**kept, "rate": 1.0, "terminations.done": 20, "judge_trust": 1.0}
 
 
 def test_the_last_value_of_a_curve_is_not_its_first_point(params: Params, client: MlflowClient) -> None:

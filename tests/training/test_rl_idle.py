@@ -94,6 +94,11 @@ def test_a_judge_that_fails_for_most_attempts_ends_no_phase_for_good():
         ended_by_idleness(failing, history(5, *IDLE), is_first_phase=True, limit=LIMIT)
 
 
+def test_an_iteration_without_attempts_ends_at_once():
+    with pytest.raises(NothingLearnableError, match="all 0 trajectories are masked"):
+        ended_by_idleness(SampledGroups([]), history(5), is_first_phase=True, limit=LIMIT)
+
+
 def test_masked_trajectories_are_counted_by_reason():
     one, two = sampled(0, 0, masked=True), sampled(1, 0)
     (group,) = one.groups
