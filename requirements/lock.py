@@ -22,7 +22,7 @@ from install import pip_options, uv_environment
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
-EXTRAS = ("env", "encyclopaedia", "train", "pipeline", "server", "openenv")
+EXTRAS = ("env", "encyclopaedia", "train", "pipeline", "server", "openenv", "mcp")
 EVERYTHING = (*(f"--extra={name}" for name in EXTRAS), "--group=build")
 CUDA = "nvidia-|cuda-"
 """What a CUDA build of PyTorch brings; it also brings Triton, which vLLM uses on a CPU too."""

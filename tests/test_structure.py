@@ -33,6 +33,7 @@ PACKAGES = [
     "benchmarks",
     "interactive",
     "openenv",
+    "mcp_server",
     "study",
     "stages",
 ]

@@ -256,8 +256,23 @@ ELEMENT_TOOLS: dict[str, type[Arguments]] = {
     "go_forward": GoForward,
 }
 ALL_TOOLS = TOOLS | ELEMENT_TOOLS
+SHORT_NAMES = {name.removesuffix("_element").removesuffix("_option"): name for name in ELEMENT_TOOLS}
+"""The tools on element ids by the names that people and other programs use: `click` is `click_element`."""
 PASSIVE = frozenset({"scroll", "wait", "done"})
 """Tools that do nothing to a page."""
+
+
+def named_tools(element_ids: bool) -> Mapping[str, type[Arguments]]:
+    """The tools by the names that people and other programs use.
+
+    Args:
+        element_ids: whether calls name elements by id, with `SHORT_NAMES`, or points.
+    """
+    if not element_ids:
+        return TOOLS
+    by_id = {short: ELEMENT_TOOLS[name] for short, name in SHORT_NAMES.items()}
+    without_points = {name: tool for name, tool in TOOLS.items() if tool.category != "pointer"}
+    return {**without_points, **by_id}
 
 
 def acts(call: ToolCall) -> bool:

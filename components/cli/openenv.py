@@ -91,28 +91,18 @@ async def _serve(
     address: socket.socket,
     journal: Journal[Trajectory] | None,
 ) -> None:
-    from components.agent import EpisodeSettings, Renderer
     from components.agent.protocols import protocol
     from components.cli.version import version_text
-    from components.judge import probes_of, require_rules
+    from components.judge import require_rules
     from components.openenv import Description, EpisodeMaker, EpisodeServer, TaskSplits, create_app
     from components.pipeline.rollouts import open_pool
-    from components.rollout import paced_sessions
 
     require_rules(tasks)
     agent, splits = params.agent, TaskSplits(tasks)
-    settings = EpisodeSettings(
-        Renderer(agent, params.observation, params.model.think_prefix),
-        agent,
-        params.rl.sampling,
-        options.max_steps or params.rl.long.max_steps,
-        agent.max_response_tokens,
-        probes_of,
-    )
     guide = protocol(agent.protocol).system(agent.model_copy(update={"prompt": "full"}))
     description = Description(params.name, version_text().split(",")[0].removeprefix("waymark "), guide)
     async with open_pool(params) as pool:
-        maker = EpisodeMaker(pool, settings, params.rl, paced_sessions(pool, params.rollout), journal)
+        maker = EpisodeMaker.of(pool, params, options.max_steps, journal)
         app = create_app(description, splits, maker, params.browser.concurrency)
         server = EpisodeServer(app)
         for number in (signal.SIGINT, signal.SIGTERM):

@@ -2,6 +2,7 @@
 
 - `run`: runs the episode and writes what it did, also after Ctrl-C. `options` has its settings, `endings` the exit
   status of each termination.
+- `page`: the recipe, the site and the hosts of a task on any page.
 - `models`: opens the model that the person names.
 - `hosts`: which hosts the run may open. `leaving` asks the person before a page of another host is opened.
 - `session`: the episode's browser, which asks before it leaves and records the video (`screencast`).
@@ -13,6 +14,7 @@ The package prints, because a person watches it; other packages leave printing t
 
 from components.interactive.endings import exit_status
 from components.interactive.options import RunError, RunOptions, dialogs_of
+from components.interactive.page import PageTask, page_task
 from components.interactive.run import RunRecord, run_task
 
-__all__ = ["RunError", "RunOptions", "RunRecord", "dialogs_of", "exit_status", "run_task"]
+__all__ = ["PageTask", "RunError", "RunOptions", "RunRecord", "dialogs_of", "exit_status", "page_task", "run_task"]

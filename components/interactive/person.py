@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from components.agent import Completion, Prompt, Request
 from components.agent.protocols import protocol
 from components.browser import Environment, parse_elements
-from components.browser.tools import ELEMENT_TOOLS, TOOLS, Arguments, parse_arguments
+from components.browser.tools import SHORT_NAMES, Arguments, named_tools, parse_arguments
 from components.interactive.console import Console
 from components.interactive.session import WatchedSession
 from components.interactive.transcript import Transcript, call_text, visible
@@ -23,8 +23,6 @@ VERSION = "human"
 PROMPT = "your turn> "
 NEAR = 15
 """Largest distance, on the 0-1000 scale, at which a click is taken to mean a listed element."""
-TYPED_WITH_IDS = {name.removesuffix("_element").removesuffix("_option"): name for name in ELEMENT_TOOLS}
-"""The tools on element ids by the names under which a person types them: `click` is `click_element`."""
 
 
 class PersonStoppedError(Exception):
@@ -41,8 +39,8 @@ class PersonPolicy:
         self._console = console
         self._transcript = transcript
         self._protocol = protocol(speaks)
-        self._tools = tools_of(speaks)
-        self._names = TYPED_WITH_IDS if self._protocol.element_ids else {}
+        self._tools = named_tools(self._protocol.element_ids)
+        self._names = SHORT_NAMES if self._protocol.element_ids else {}
         self._notes: list[str] = []
 
     def prompt_tokens(self, prompt: Prompt) -> int:
@@ -115,15 +113,6 @@ class PersonPolicy:
                 self._transcript.note(f"  {'*' if tab.active else ' '} tab {tab.index}: {tab.title}")
         text = observation.text if observation.text is not None else await self._session.oracle()
         self._transcript.write(visible(text) + "\n")
-
-
-def tools_of(speaks: str) -> Mapping[str, type[Arguments]]:
-    """The tools by the names under which a person types them in a protocol."""
-    if not protocol(speaks).element_ids:
-        return TOOLS
-    by_id = {typed: ELEMENT_TOOLS[name] for typed, name in TYPED_WITH_IDS.items()}
-    without_points = {name: tool for name, tool in TOOLS.items() if tool.category != "pointer"}
-    return {**without_points, **by_id}
 
 
 def _lost(typed: ToolCall, parsed: ToolCall) -> list[str]:

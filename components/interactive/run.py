@@ -20,14 +20,14 @@ from components.agent import EpisodeSettings, EpisodeSpec, Policy, Renderer, run
 from components.agent.protocols import protocol
 from components.browser import BrowserPool, ChromiumNotFoundError, SandboxError, Site
 from components.browser.chromium import find_headed_chromium
-from components.browser.site import is_on
 from components.endpoint import EndpointError
 from components.interactive.console import Console
 from components.interactive.endings import sentence
 from components.interactive.hosts import HostRules
 from components.interactive.leaving import Confirm, HostGate
 from components.interactive.models import Model, find_model
-from components.interactive.options import PERSON_STEPS, RunError, RunOptions, recipe_of_run, start_address, task_of
+from components.interactive.options import PERSON_STEPS, RunError, RunOptions
+from components.interactive.page import page_task
 from components.interactive.person import VERSION, PersonPolicy, PersonStoppedError
 from components.interactive.screencast import Screencast
 from components.interactive.session import WatchedSession
@@ -37,7 +37,6 @@ from components.pipeline.demonstrations import DEMONSTRATIONS, add_demonstration
 from components.policies.vllm import ServerError
 from components.records import Termination, Trajectory, Turn
 from components.store import write_table
-from components.worlds import worlds_of
 
 RUNS = Path("data/runs")
 TABLE, VIDEO = "trajectories.parquet", "video.webp"
@@ -87,13 +86,8 @@ def run_task(options: RunOptions, params: Params) -> RunRecord:
     """
     if options.headed:
         _require_window()
-    url = start_address(options.url)
-    task = task_of(options.intent, url)
-    params = recipe_of_run(params, options)
-    site = next((site for site in worlds_of(params).sites() if site is not None and is_on(site, url)), None)
-    rules = HostRules.of(url, options.allow, params.browser.egress)
-    if site is None:
-        params = params.model_copy(update={"browser": params.browser.model_copy(update={"egress": rules.egress})})
+    page = page_task(options, params)
+    task, params = page.task, page.params
     model = None if options.by_person else find_model(options, params)
     folder = options.out or _new_folder()
     if (folder / TABLE).exists():
@@ -108,8 +102,8 @@ def run_task(options: RunOptions, params: Params) -> RunRecord:
         params,
         EpisodeSpec(task, attempt, model.version if model is not None else VERSION, seed),
         model,
-        site,
-        rules,
+        page.site,
+        page.rules,
         folder,
         transcript,
         Console(transcript.write),

@@ -8,17 +8,19 @@ One WebSocket connection is one session with one episode at a time, as in OpenEn
 """
 
 from components.openenv.episode import ActionError, ClientEpisode, EpisodeMaker
-from components.openenv.messages import WebAction, WebObservation, WebState
+from components.openenv.messages import Call, ResetRequest, WebAction, WebObservation, WebState
 from components.openenv.recording import recording
 from components.openenv.server import Description, EpisodeServer, create_app
 from components.openenv.splits import TaskSplits, tasks_of
 
 __all__ = [
     "ActionError",
+    "Call",
     "ClientEpisode",
     "Description",
     "EpisodeMaker",
     "EpisodeServer",
+    "ResetRequest",
     "TaskSplits",
     "WebAction",
     "WebObservation",

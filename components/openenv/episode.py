@@ -6,13 +6,22 @@ import asyncio
 import contextlib
 import uuid
 from collections import Counter
-from typing import Any
+from dataclasses import replace
 
-from components.agent import Completion, EpisodeSettings, EpisodeSpec, Prompt, Request, run_episode, trajectory_of
+from components.agent import (
+    Completion,
+    EpisodeSettings,
+    EpisodeSpec,
+    Prompt,
+    Renderer,
+    Request,
+    run_episode,
+    trajectory_of,
+)
 from components.agent.protocols import protocol
 from components.browser import Environments, SandboxError
 from components.journal import Journal
-from components.judge import reward, rules_verdict
+from components.judge import probes_of, reward, rules_verdict
 from components.openenv.messages import (
     ResetRequest,
     WebAction,
@@ -22,9 +31,10 @@ from components.openenv.messages import (
     page_of,
     result_of,
 )
-from components.params import RLParams
+from components.params import Params, RLParams
 from components.policies.chat import as_messages
-from components.records import Image, Task, Termination, ToolCall, Trajectory
+from components.records import Image, Task, Termination, ToolCall, Trajectory, Turn
+from components.rollout import paced_sessions
 from components.rollout.pacing import OpenSession
 from components.success import needs_judge, success
 
@@ -61,6 +71,7 @@ class EpisodeMaker:
         rl: the keys that rewards depend on.
         open_session: opens an episode's browser instead of the pool, at the recipe's pace.
         journal: gets each trajectory that has ended. New trajectories have other ids than those that are in it.
+        keeps_unfinished: whether an episode that is closed before its end is recorded, too, as `aborted`.
     """
 
     def __init__(
@@ -70,14 +81,42 @@ class EpisodeMaker:
         rl: RLParams,
         open_session: OpenSession | None = None,
         journal: Journal[Trajectory] | None = None,
+        keeps_unfinished: bool = False,
     ) -> None:
         self.settings = settings
         self.rl = rl
         self.open_session: OpenSession = open_session or (lambda spec: pool.session(spec.task))
         self.journal = journal
+        self.keeps_unfinished = keeps_unfinished
         self._attempts = Counter(
             trajectory.task.task_id for trajectory in (journal.records if journal is not None else ())
         )
+
+    @classmethod
+    def of(
+        cls,
+        pool: Environments,
+        params: Params,
+        max_steps: int | None = None,
+        journal: Journal[Trajectory] | None = None,
+        keeps_unfinished: bool = False,
+    ) -> EpisodeMaker:
+        """With the prompts, limits and rewards of a recipe.
+
+        Args:
+            pool: as above, like `journal` and `keeps_unfinished`.
+            max_steps: turns of an episode; None: the recipe's `rl.long.max_steps`.
+        """
+        agent = params.agent
+        settings = EpisodeSettings(
+            Renderer(agent, params.observation, params.model.think_prefix),
+            agent,
+            params.rl.sampling,
+            max_steps or params.rl.long.max_steps,
+            agent.max_response_tokens,
+            probes_of,
+        )
+        return cls(pool, settings, params.rl, paced_sessions(pool, params.rollout), journal, keeps_unfinished)
 
     def begin(self, task: Task, request: ResetRequest) -> ClientEpisode:
         """Begin an episode. Its browser opens in the background."""
@@ -98,6 +137,7 @@ class ClientEpisode:
         self._request = request
         self._protocol = protocol(maker.settings.agent.protocol)
         self._policy = ClientPolicy(spec.policy_version)
+        self._turns: list[Turn] = []
         self._run = asyncio.create_task(self._play())
 
     async def first(self) -> WebObservation:
@@ -121,7 +161,7 @@ class ClientEpisode:
         return await self._next(0.0)
 
     async def close(self) -> None:
-        """End the episode and close its browser. An episode that has not ended is not recorded."""
+        """End the episode and close its browser. An episode that has not ended is recorded if the maker keeps it."""
         self._run.cancel()
         with contextlib.suppress(asyncio.CancelledError, Exception):
             await self._run
@@ -179,13 +219,24 @@ class ClientEpisode:
         return encoded(image) if self._request.screenshot else None
 
     async def _play(self) -> Trajectory:
+        settings = replace(self._maker.settings, on_turn=self._turns.append)
         try:
             async with self._maker.open_session(self._spec) as session:
-                trajectory = await run_episode(self._spec, session, self._policy, self._maker.settings)
+                trajectory = await run_episode(self._spec, session, self._policy, settings)
         except SandboxError as error:  # the browser died; the client's actions cannot be run again
-            diagnostics: dict[str, Any] = {"error": str(error)}
-            speaks = self._maker.settings.agent.protocol
-            trajectory = trajectory_of(self._spec, speaks, Termination.SANDBOX_ERROR, diagnostics)
+            trajectory = self._cut_short(Termination.SANDBOX_ERROR, str(error))
+        except asyncio.CancelledError:
+            if self._maker.keeps_unfinished:
+                self._record(self._cut_short(Termination.ABORTED, "the client left before the episode's end"))
+            raise
+        self._record(trajectory)
+        return trajectory
+
+    def _cut_short(self, termination: Termination, error: str) -> Trajectory:
+        """The record of the turns so far."""
+        protocol_name = self._maker.settings.agent.protocol
+        return trajectory_of(self._spec, protocol_name, termination, {"error": error}, self._turns)
+
+    def _record(self, trajectory: Trajectory) -> None:
         if self._maker.journal is not None:
             self._maker.journal.append(trajectory)
-        return trajectory

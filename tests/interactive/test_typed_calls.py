@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from components.browser.tools import TOOLS, check_call
-from components.interactive.person import tools_of
+from components.browser.tools import TOOLS, check_call, named_tools
 from components.interactive.typed_calls import TypedLineError, read_line
 
 
@@ -91,7 +90,7 @@ def test_no_line_raises_another_error(line):
 
 
 def test_protocols_with_ids_are_typed_with_ids():
-    tools = tools_of("webagent_r1")
+    tools = named_tools(element_ids=True)
     assert read_line("click 12", tools).calls[0].arguments == {"element": "12"}
     assert read_line('write 12 "red tent"', tools).calls[0].arguments == {"element": "12", "text": "red tent"}
     assert read_line("drag 3 7", tools).calls[0].arguments == {"element": "3", "to": "7"}
@@ -110,5 +109,5 @@ def test_protocols_with_ids_are_typed_with_ids():
     ],
 )
 def test_a_text_after_an_id_is_the_rest_of_the_line(line, arguments):
-    turn = read_line(line, tools_of("webagent_r1"))
+    turn = read_line(line, named_tools(element_ids=True))
     assert turn.calls[0].arguments == {"element": "12", **arguments}
