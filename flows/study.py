@@ -17,12 +17,13 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import os
 import subprocess
 import sys
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -132,8 +133,8 @@ class StudyRunner:
             outcome = repro(stage, plan.folder)
         seconds = round(time.time() - start, 1)
         event = {"at": round(time.time(), 1), "run": plan.run.name, "stage": stage, "seconds": seconds}
-        with self._lock, (self.folder / "events.jsonl").open("a") as file:
-            file.write(json.dumps(event | {"outcome": str(outcome)}) + "\n")
+        with self._lock:
+            append(self.folder / "events.jsonl", event | {"outcome": str(outcome)})
         text = "from an earlier run" if outcome is Outcome.RESTORED else str(outcome)
         _say(f"{plan.run.name}: {stage}: {text}, {seconds:.0f} s")
 
@@ -155,6 +156,13 @@ class StudyRunner:
 
     def _write(self) -> None:
         store.write_json(self.folder / RUNS, {name: asdict(state) for name, state in self.states.items()})
+
+
+def append(path: Path, event: Mapping[str, object]) -> None:
+    """Add an event to a journal, on a line of its own also if a kill has cut the last one."""
+    with path.open("ab+") as file:
+        is_cut = file.tell() > 0 and file.seek(-1, os.SEEK_END) >= 0 and file.read(1) != b"\n"
+        file.write(("\n" * is_cut + json.dumps(event) + "\n").encode())
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

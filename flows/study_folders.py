@@ -137,6 +137,7 @@ def prepare(checkout: Checkout, folder: Path, params: str) -> None:
     copied = {*checkout.files, *checkout.inputs_among(_named_files(checkout.root, recipe))}
     linked = checkout.inputs_among(_files_in_named_folders(checkout.root, recipe)) - copied
     present = sorted(copied | linked)
+    store.write_json(record, sorted(former.union(present)))  # if this is killed, the next one knows what is here
     for name in present:
         (_link if name in linked else _copy)(checkout.root / name, folder / name)
     for name in former - set(present):

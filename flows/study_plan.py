@@ -95,7 +95,7 @@ def make_plan(study: StudyRuns, folders: Mapping[str, Path]) -> list[RunPlan]:
             if computing != run.name and name in due:
                 shared_with[name] = computing
         plans.append(RunPlan(run, folder, stages, due, signatures, shared_with))
-    _require_possible(study, plans)
+    require_possible(study, plans)
     return plans
 
 
@@ -146,7 +146,12 @@ def as_json(plans: Sequence[RunPlan]) -> list[dict[str, Any]]:
     ]
 
 
-def _require_possible(study: StudyRuns, plans: Sequence[RunPlan]) -> None:
+def require_possible(study: StudyRuns, plans: Sequence[RunPlan]) -> None:
+    """Refuses a study whose runs would not answer its question.
+
+    Raises:
+        ImpossibleStudy: as `make_plan`.
+    """
     base = {plan.run.seed: plan for plan in plans if plan.run.arm == study.base}
     for name in study.shared:
         if name not in plans[0].stages:

@@ -2,7 +2,8 @@
 
 Compared are the tasks that both attempted, under the benchmark's own step budget and by its official judge, from the
 results that `waymark evaluate` wrote. Two results of partial runs may share few tasks: `unpaired` counts the tasks that
-only one of them attempted, and `unjudged` those that both attempted and that lack a verdict of one.
+only one of them attempted, `ended` those that both attempted and of which the environment ended every episode of one,
+and `unjudged` the others that both attempted and that lack a verdict of one.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import numpy as np
 from components.benchmarks.results import FOLDER, TABLES, BenchmarkResult
 from components.benchmarks.step_budgets import within
 from components.evaluation.comparison import PairedDifference, paired_difference
-from components.evaluation.episodes import Episode, join_verdicts, scores
+from components.evaluation.episodes import Episode, join_verdicts, of_the_agent, scores
 from components.evaluation.errors import EvaluationError
 from components.records import Record, Trajectory, Verdict
 from components.statistics import SuccessRate, success_rate
@@ -40,6 +41,7 @@ class Comparison(Record):
     lost: int
     same: int
     unpaired: int
+    ended: int = 0
     unjudged: int
 
 
@@ -73,7 +75,7 @@ def compare(
             "one judge"
         )
     episodes_a, episodes_b = _episodes(result_a, tables / first), _episodes(result_b, tables / second)
-    scores_a, scores_b = scores(episodes_a), scores(episodes_b)
+    scores_a, scores_b = scores(of_the_agent(episodes_a)), scores(of_the_agent(episodes_b))
     common = scores_a.keys() & scores_b.keys()
     if not common:
         raise EvaluationError(
@@ -82,6 +84,7 @@ def compare(
     a, b = ({task: values[task] for task in common} for values in (scores_a, scores_b))
     difference = paired_difference(a, b, bootstrap, seed)
     judged = sorted(task for task in common if a[task] is not None and b[task] is not None)
+    ended = (_ended(episodes_a) | _ended(episodes_b)) & common
     a_N, b_N = (np.array([values[task] for task in judged], dtype=float) for values in (a, b))
     return Comparison(
         benchmark=result_a.benchmark,
@@ -94,7 +97,8 @@ def compare(
         lost=int((a_N < b_N).sum()),
         same=int((a_N == b_N).sum()),
         unpaired=len(scores_a.keys() ^ scores_b.keys()),
-        unjudged=len(common) - len(judged),
+        ended=len(ended),
+        unjudged=len(common) - len(judged) - len(ended),
     )
 
 
@@ -132,9 +136,15 @@ def _rate(result: BenchmarkResult, scores_N: np.ndarray, episodes: int) -> Model
 
 
 def _count(episodes: list[Episode], tasks: list[str]) -> int:
-    """The number of judged episodes of these tasks."""
+    """The number of judged episodes of these tasks which the environment did not end."""
     counted = {*tasks}
-    return sum(episode.success is not None and episode.task_id in counted for episode in episodes)
+    return sum(episode.success is not None and episode.task_id in counted for episode in of_the_agent(episodes))
+
+
+def _ended(episodes: list[Episode]) -> frozenset[str]:
+    """The tasks of which the environment ended every episode."""
+    tried = {episode.task_id for episode in episodes}
+    return frozenset(tried - {episode.task_id for episode in episodes if episode.termination.is_agents_doing})
 
 
 def _episodes(result: BenchmarkResult, folder: Path) -> list[Episode]:

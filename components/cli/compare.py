@@ -29,15 +29,21 @@ def run(options: argparse.Namespace) -> int:
         comparison = compare(options.first, options.second, recipe.evaluation.bootstrap, recipe.seed)
     except (EvaluationError, RecipeError) as error:
         return fail(error)
-    counts = {"that only one attempted": comparison.unpaired, "without a verdict on one side": comparison.unjudged}
+    counts = {
+        "that only one attempted": comparison.unpaired,
+        "that the environment ended on one side": comparison.ended,
+        "without a verdict on one side": comparison.unjudged,
+    }
     left_out = [f"{count} {which}" for which, count in counts.items() if count]
     print(
         f"{comparison.benchmark} ({comparison.version}), judged by {comparison.judge}: "
         f"{comparison.paired.n} tasks" + (f"; left out: {', '.join(left_out)}" if left_out else "")
     )
-    for letter, side in (("A", comparison.first), ("B", comparison.second)):
+    same_model = comparison.first.model == comparison.second.model
+    for letter, name, side in (("A", options.first, comparison.first), ("B", options.second, comparison.second)):
         low, high = side.ci95
-        print(f"  {letter}  {side.model}: {percent(side.rate)} [{percent(low)}, {percent(high)}]")
+        label = f"{side.model} ({name})" if same_model else side.model
+        print(f"  {letter}  {label}: {percent(side.rate)} [{percent(low)}, {percent(high)}]")
     low, high = comparison.paired.ci95
     print(
         f"  A − B: {points(comparison.paired.diff)} points [{points(low)}, {points(high)}]; "

@@ -13,7 +13,7 @@ from components.evaluation.comparison import (
     exact_paired_p,
     paired_difference,
 )
-from components.evaluation.episodes import Episode, headline, join_verdicts, scores
+from components.evaluation.episodes import Episode, headline, join_verdicts, of_the_agent, scores
 from components.evaluation.errors import EvaluationError
 from components.evaluation.metrics import SuccessSummary, success
 from components.evaluation.pass_at_k import pass_at_k
@@ -38,6 +38,7 @@ __all__ = [
     "failure_kind",
     "headline",
     "join_verdicts",
+    "of_the_agent",
     "paired_difference",
     "pass_at_k",
     "scores",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -99,6 +99,13 @@ def scores(episodes: Iterable[Episode]) -> dict[str, float | None]:
         if episode.success is not None:
             by_task[episode.task_id].append(float(episode.success))
     return {task: float(np.mean(values)) if values else None for task, values in by_task.items()}
+
+
+def of_the_agent(episodes: Iterable[Episode]) -> Iterator[Episode]:
+    """The episodes, without a success where the environment ended one: that says nothing about a model, and a broken
+    browser would make it lose a comparison."""
+    for episode in episodes:
+        yield episode if episode.termination.is_agents_doing else episode.model_copy(update={"success": None})
 
 
 def task_set(episodes: Iterable[Episode]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from components import tracking
-from components.evaluation import headline, join_verdicts, scores, success
+from components.evaluation import headline, join_verdicts, of_the_agent, scores, success
 from components.pipeline.evaluation import evaluate_model
 from components.pipeline.promotion import ChampionEvaluation, Compared, NotComparable, Scores, promote_if_better
 from components.pipeline.stage_run import StageRun
@@ -40,10 +40,5 @@ def decide(run: StageRun, model: Path, trajectories: list[Trajectory], verdicts:
 
 
 def _scores(trajectories: list[Trajectory], verdicts: list[Verdict]) -> Scores:
-    """Success by task; None where no judge decided, or where the environment ended the episode: that says nothing about
-    a model, and a broken browser would make it lose."""
-    episodes = headline(join_verdicts(trajectories, verdicts))
-    return scores(
-        episode if episode.termination.is_agents_doing else episode.model_copy(update={"success": None})
-        for episode in episodes
-    )
+    """Success by task; None where no judge decided, or where the environment ended the episode."""
+    return scores(of_the_agent(headline(join_verdicts(trajectories, verdicts))))

@@ -43,7 +43,7 @@ MIN_JUDGED = 0.2
 METHOD = (
     "Differences are paired by task and seed. Intervals hold for other seeds and other tasks: the variance is that of "
     "resampled seeds plus that of resampled tasks minus that of single episodes, with Student's t quantiles for few "
-    "seeds. They hold together for all arms (Bonferroni), and p-values are Holm's."
+    "seeds. Those of one column hold together for all arms (Bonferroni), and p-values are Holm's."
 )
 
 Scores = Mapping[str, float | None]

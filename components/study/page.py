@@ -44,7 +44,7 @@ def summary(result: StudyResult) -> str:
         if arm.rl_seconds is not None:
             line += f" in {duration(arm.rl_seconds)}"
         if arm.gain is not None:
-            line += f"; RL − SFT {points_with_interval(arm.gain)}"
+            line += f"; RL − SFT {points_with_interval(arm.gain)} points"
         if arm.effect is not None:
             line += f"; {points_with_interval(arm.effect)} points against {result.base}, p = {arm.effect.p_holm:.2g}"
         elif arm.arm != result.base:
@@ -68,7 +68,8 @@ def points_with_interval(effect: Effect) -> str:
 
 
 def charts(result: StudyResult) -> list[LineChart]:
-    """Learning curves, as means over the seeds that have a value there. A chart has the base and some of the arms."""
+    """Learning curves, as means over the seeds of an arm. A curve ends where one of its seeds does: a mean over fewer
+    seeds would jump. A chart has the base and some of the arms."""
     base, arms = result.arms[0], result.arms[1:]
     drawn = []
     for first in range(0, max(1, len(arms)), LINES):
@@ -88,7 +89,9 @@ def _commits(runs: Sequence[RunResult]) -> list[str]:
 def _chart(
     title: str, note: str, arms: Sequence[ArmResult], runs: Sequence[RunResult], curve: Callable[[RunResult], Curve]
 ) -> LineChart | None:
-    by_arm = {arm.arm: [dict(curve(run).points) for run in runs if run.arm == arm.arm] for arm in arms}
+    by_arm = {
+        arm.arm: [dict(curve(run).points) for run in runs if run.arm == arm.arm and curve(run).points] for arm in arms
+    }
     x = sorted({at for curves in by_arm.values() for points_ in curves for at in points_})
     lines = {arm: [_mean(curves, at) for at in x] for arm, curves in by_arm.items()}
     known = [at for at in x if any(line[x.index(at)] is not None for line in lines.values())]
@@ -97,4 +100,4 @@ def _chart(
 
 def _mean(curves: Sequence[dict[float, float]], at: float) -> float | None:
     values = [points_[at] for points_ in curves if at in points_]
-    return fmean(values) if values else None
+    return fmean(values) if values and len(values) == len(curves) else None

@@ -17,7 +17,7 @@ from components.reports.rl_validation import WatchedPhase
 from components.reports.stage_output import StageOutput, parsed, read_result
 from components.reports.stage_results import PHASES, RLIteration
 from components.statistics import SuccessRate, success_rate
-from components.store import UnreadableTable, iter_named_table
+from components.store import UnreadableTable, iter_named_table, read_json
 from components.study.expansion import Run, Study
 
 FOLDER = store.STATE / "studies"
@@ -107,14 +107,23 @@ def read_runs(study: Study, folder: Path | None = None) -> list[Measured]:
     """
     folder = folder or FOLDER / study.name
     states = _states(study, folder / "runs.json")
-    ran: dict[str, dict[str, float]] = {}
-    for event in _events(folder / "events.jsonl"):
-        if event["outcome"] == "ran":
-            ran.setdefault(event["run"], {})[event["stage"]] = event["seconds"]
+    ran = _stages_that_ran(folder / "events.jsonl")
     return [
         _read_run(study, run, folder / run.name, states.get(run.name, _RunState()), ran.get(run.name, {}))
         for run in study.runs
     ]
+
+
+def _stages_that_ran(path: Path) -> dict[str, dict[str, float]]:
+    """By run, the stages whose outputs its own folder computed, with the seconds of the last try."""
+    ran: dict[str, dict[str, float]] = {}
+    for event in _events(path):
+        stages = ran.setdefault(event["run"], {})
+        if event["outcome"] == "ran":
+            stages[event["stage"]] = event["seconds"]
+        elif event["outcome"] == "restored":  # another run has computed what the stage has now
+            stages.pop(event["stage"], None)
+    return ran
 
 
 def _states(study: Study, path: Path) -> Mapping[str, _RunState]:
@@ -130,7 +139,9 @@ def _remedy(study: Study) -> str:
 
 
 def _read_run(study: Study, run: Run, folder: Path, state: _RunState, ran: dict[str, float]) -> Measured:
-    is_whole = state.recipe == run.recipe_digest and all(path.exists() for path in _needed(study, folder))
+    if state.recipe != run.recipe_digest:  # what the run has is of another recipe
+        state, ran = _RunState(), {}
+    is_whole = all(path.exists() for path in _needed(study, folder))
     result = RunResult(
         name=run.name,
         arm=run.arm,
@@ -139,7 +150,7 @@ def _read_run(study: Study, run: Run, folder: Path, state: _RunState, ran: dict[
         stage=state.stage,
         log=state.log,
         error=state.error,
-        ran=ran,
+        ran={stage: _seconds(folder, stage, seconds) for stage, seconds in ran.items()},
     )
     if result.state != "finished":
         return Measured(run=result)
@@ -171,6 +182,16 @@ def _read_run(study: Study, run: Run, folder: Path, state: _RunState, ran: dict[
         heldout_before=heldout_before,
         family_of=family_of,
     )
+
+
+def _seconds(folder: Path, stage: str, of_last_try: float) -> float:
+    """The seconds of all tries of a stage, or those of the last try if its result does not say them."""
+    path = folder / f"reports/stages/{stage}.json"
+    try:
+        seconds = read_json(path)["wall_s"] if path.exists() else None
+    except (OSError, ValueError, KeyError, TypeError):
+        seconds = None
+    return float(seconds) if isinstance(seconds, int | float) else of_last_try
 
 
 def _needed(study: Study, folder: Path) -> list[Path]:

@@ -11,7 +11,7 @@ from components.benchmarks.compare import Comparison, compare
 from components.benchmarks.results import write_result
 from components.cli.main import main
 from components.evaluation import EvaluationError, success
-from components.records import Outcome, Trajectory, Verdict
+from components.records import Outcome, Termination, Trajectory, Verdict
 from components.store import write_table
 from tests.benchmarks.test_results import a_result
 from tests.evaluation.run_records import DONE, task, trajectory, turn, verdict
@@ -19,10 +19,21 @@ from tests.samples import shipped
 
 
 def lay_out(where: Path, key: str, outcomes: dict[str, str], **changes: object) -> str:
-    """A result and its tables: `s`uccess, `f`ailure, judge's `e`rror, or `late`, a success in the third turn."""
-    said = {"s": Outcome.SUCCESS, "late": Outcome.SUCCESS, "f": Outcome.FAILURE, "e": Outcome.ERROR}
+    """A result and its tables: `s`uccess, `f`ailure, judge's `e`rror, `late`, a success in the third turn, or `ended`
+    by the environment."""
+    said = {
+        "s": Outcome.SUCCESS,
+        "late": Outcome.SUCCESS,
+        "f": Outcome.FAILURE,
+        "e": Outcome.ERROR,
+        "ended": Outcome.ERROR,
+    }
     of = [
-        trajectory(task(name), turns=[turn(0), turn(1), turn(2, DONE)] if what == "late" else None)
+        trajectory(
+            task(name),
+            [turn(0), turn(1), turn(2, DONE)] if what == "late" else None,
+            Termination.ENV_ERROR if what == "ended" else Termination.DONE,
+        )
         for name, what in outcomes.items()
     ]
     verdicts = [verdict(one, said[what]) for one, what in zip(of, outcomes.values(), strict=True)]
@@ -152,3 +163,26 @@ def test_a_missing_result_is_named_with_the_existing_ones(tmp_path):
         compared(tmp_path, a, "shops@c")
     with pytest.raises(EvaluationError, match="shops@a and shops@b have no task in common"):
         compared(tmp_path, a, b)
+
+
+def test_tasks_that_the_environment_ended_count_for_neither_model(tmp_path):
+    outcomes = {f"t{index}": "s" if index < 6 else "f" for index in range(10)}
+    a = lay_out(tmp_path, "a", outcomes)
+    b = lay_out(tmp_path, "b", {**outcomes, "t0": "ended"})
+    difference = compared(tmp_path, a, b)
+    assert (difference.won, difference.lost, difference.same, difference.ended, difference.unjudged) == (0, 0, 9, 1, 0)
+    assert (difference.first.rate, difference.second.rate, difference.second.n) == (5 / 9, 5 / 9, 9)
+
+
+def test_two_decodings_of_one_model_are_told_apart(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("params.yaml").write_text(yaml.safe_dump(shipped("smoke")))
+    a = lay_out(tmp_path, "a", {"t0": "s"}, model="m")
+    b = lay_out(tmp_path, "b", {"t0": "f"}, model="m")
+    Path("reports").mkdir()
+    Path("data").mkdir()
+    Path("results").rename("reports/benchmarks")
+    Path("tables").rename("data/benchmarked")
+    assert main(["compare", a, b]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(":")[0] for line in lines[1:3]] == [f"  A  m ({a})", f"  B  m ({b})"]

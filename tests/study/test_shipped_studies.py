@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
+import yaml
 
-from components.study import load_study
+from components.study import load_study, plan
 from components.study.study_file import MIN_SEEDS
+from flows import graph
+from flows.study_plan import RunPlan, StudyRuns, require_possible, signatures_of
 
 ROOT = Path(__file__).parents[2]
 SHIPPED = sorted((ROOT / "recipes/studies").glob("*.yaml"))
@@ -117,3 +121,19 @@ def test_the_study_of_the_how_to_page_loads(tmp_path):
 def test_the_how_to_page_lists_every_shipped_study():
     page = (ROOT / "docs/how-to/run-a-study.md").read_text()
     assert [path.stem for path in SHIPPED if f"| `{path.stem}` |" not in page] == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
+def test_a_shipped_study_can_be_planned(path, stages):
+    study = StudyRuns.parse(json.dumps(plan(load_study(path))))
+    plans = [
+        RunPlan(run, ROOT, stages, frozenset(stages), signatures_of(stages, yaml.safe_load(run.params)), {})
+        for run in study.runs
+    ]
+    require_possible(study, plans)
+
+
+@pytest.fixture(scope="module")
+def stages() -> dict[str, graph.Stage]:
+    return graph.read(ROOT, with_status=False)
