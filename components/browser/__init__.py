@@ -14,8 +14,9 @@ The modules, from the outermost to the innermost:
   episode's tabs, `step_state` the state of one step, and `observing` makes the observations. `operation_guard` and
   `deadline` limit and translate failures, `site_cleaning` empties a context that a pool's own site uses again, and
   `start_page` opens the first page. `open_web` checks pages that are not the pool's own: `start_site` notices that the
-  first page's site is down, and `blocked` (with `block_marks`, `block_evidence.js` and `document_status`) recognises
-  block pages. `page_ending` follows pages that end their task, and `reading` reads pages for rules.
+  first page's site is down, `unopened` tells the agent of other pages that cannot be opened, and `blocked` (with
+  `block_marks`, `block_evidence.js` and `document_status`) recognises block pages. `page_ending` follows pages that end
+  their task, and `reading` reads pages for rules.
 - `tools`: the 13 tools of table 6, and those on element ids, with typed arguments; a malformed call becomes feedback.
 - `actions`, `element_actions`: the implementation of each tool. `effects` compares the page before and after a call,
   and `feedback` writes one line per call (table 5).

@@ -29,6 +29,7 @@ from components.browser.errors import EnvError, SandboxError
 from components.browser.keys import normalise_keys
 from components.browser.page_state import Aim
 from components.browser.playwright_errors import ClosedError, translate
+from components.browser.unopened import UNOPENED
 from components.browser.uploads import FileChooser
 from components.browser.writing import write
 from components.records import ToolCall
@@ -67,6 +68,8 @@ async def execute(session: ActingSession, call: ToolCall) -> str:
             raise
         if isinstance(translated := translate(error), SandboxError | ClosedError):
             raise translated from error
+        if "net::" in str(translated):
+            tab.notices.drop(UNOPENED)
         return feedback.failed(call.name, translated, tab.notices.take())
 
 
@@ -161,7 +164,9 @@ async def _goto_url(session: ActingSession, call: tools.GotoUrl) -> str:
         return feedback.failed("goto_url", f"only http and https pages can be opened, not {call.url}")
     async with ObservedCall(session) as observed:
         response = await navigate(session, partial(observed.tab.page.goto, url))
-    if response is not None and (refusal := session.refusal(response)):
+        if refusal := session.refusal(response) if response is not None else None:
+            observed.tab.notices.drop(UNOPENED)
+    if refusal:
         return feedback.failed("goto_url", refusal, observed.effect.notices)
     return feedback.succeed("`goto_url` executed.", observed.navigation)
 

@@ -50,6 +50,10 @@ class Notices:
         self._pending = []
         return sentences
 
+    def drop(self, kind: str) -> None:
+        """Forget the pending sentences of a kind, because the feedback says the same."""
+        self._pending = [(pending, sentence) for pending, sentence in self._pending if pending != kind]
+
     async def on_dialog(self, dialog: Dialog) -> None:
         """Confirm or dismiss a dialog, because the page waits for its answer, unless it is held. A prompt that is
         confirmed gets its default."""

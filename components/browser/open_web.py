@@ -1,11 +1,13 @@
-"""Pages that are not the pool's own: notices that a site refuses the agent, or cannot be reached any more.
+"""Pages that are not the pool's own: notices that a site refuses the agent, cannot be reached any more, or that another
+page could not be opened (`unopened`).
 
-Both end an episode as the environment's failure, never as the agent's.
+The first two end an episode as the environment's failure, never as the agent's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from typing import Any
 
 from playwright.async_api import BrowserContext, Request, Response
 
@@ -14,6 +16,7 @@ from components.browser.document_status import DocumentStatuses
 from components.browser.playwright_errors import ClosedError, NavigatedError
 from components.browser.start_site import StartSite
 from components.browser.tabs import EpisodeTabs
+from components.browser.unopened import UnopenedPages
 from components.records import Observation, start_tabs
 
 
@@ -34,11 +37,11 @@ class OpenWeb:
         self._refusal = refusal
         self._start_site = StartSite()
         self._statuses = DocumentStatuses()
-        guarded = tabs[0].listener_errors.guarded
-        self._request_listener = guarded(self._on_request)
-        self._response_listener = guarded(self._statuses.on_response)
-        context.on("request", self._request_listener)
-        context.on("response", self._response_listener)
+        self._unopened = UnopenedPages(tabs, refusal)
+        self._guarded = tabs[0].listener_errors.guarded
+        self._listeners: list[tuple[Any, Callable[[Any], Awaitable[None] | None]]] = []
+        self._listen("request", self._on_request)
+        self._listen("response", self._statuses.on_response)
 
     async def check_start(self, start_url: str, observation: Observation) -> None:
         """Check the observed start page, and remember its site.
@@ -50,6 +53,8 @@ class OpenWeb:
         if evidence := await self._evidence(observation):
             refuse_start_page(start_url, evidence)
         self._start_site.opened(*start_tabs(start_url), observation.url)
+        self._listen("response", self._unopened.on_response)
+        self._listen("requestfailed", self._unopened.on_failure)
 
     async def check(self, observation: Observation) -> None:
         """Check a page that a step led to.
@@ -64,8 +69,14 @@ class OpenWeb:
 
     def detach(self) -> None:
         """Stop following the requests."""
-        self._context.remove_listener("request", self._request_listener)
-        self._context.remove_listener("response", self._response_listener)
+        for event, listener in self._listeners:
+            self._context.remove_listener(event, listener)
+        self._listeners = []
+
+    def _listen(self, event: Any, listener: Callable[..., None]) -> None:
+        guarded = self._guarded(listener)
+        self._listeners.append((event, guarded))
+        self._context.on(event, guarded)
 
     async def _evidence(self, observation: Observation) -> PageEvidence | None:
         """What the observed page shows of a block; None if it is being replaced by another page."""

@@ -50,5 +50,9 @@ def translate(error: PlaywrightError) -> EnvError:
         return SandboxError(f"the browser died: {message.splitlines()[0]}")
     if any(sign in low for sign in _CLOSED) and "net::" not in low:
         return ClosedError(message.splitlines()[0])
-    refusal = _NO_TUNNEL if "net::err_tunnel_connection_failed" in low else ""
-    return EnvError(message.splitlines()[0] + refusal)
+    return EnvError(network_reason(message.splitlines()[0]))
+
+
+def network_reason(message: str) -> str:
+    """Chromium's message on a request that failed, with what it does not say."""
+    return message + (_NO_TUNNEL if "net::err_tunnel_connection_failed" in message.lower() else "")

@@ -234,7 +234,7 @@ def test_any_page_and_no_host_beside_it(tmp_path: Path, shop: str) -> None:
             assert "Task: look around" in start
             assert "Buy" in start
             away = text_of(await client.call_tool("click", point_of("Away", start)))
-            assert "Buy" not in away
+            assert f"{Pages.elsewhere} could not be opened: the egress guard refused it" in away
             again = text_of(await client.call_tool("goto_url", {"url": Pages.elsewhere}))
             assert "the egress guard refused it" in again
             await client.call_tool("done", {"answer": "a shop"})
