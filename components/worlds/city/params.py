@@ -1,4 +1,4 @@
-"""The city's section of a recipe, `worlds.city`."""
+"""The city's section of a recipe, `worlds.city`, and the tasks that a benchmark pins."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Annotated
 from pydantic import Field, model_validator
 
 from components.params import NoEffect, Section
+from components.worlds import PinnedTasks
 
 SEEDS_PER_TASK = 4
 """At most this many seeds are tried for one task, because not every seed has an instance of a template, or one that no
@@ -68,3 +69,16 @@ class CityParams(Section):
             if both:
                 raise ValueError(f"{kind} {sorted(both)} are both trained on and held out")
         return self
+
+
+class PinnedInstances(PinnedTasks):
+    """Tasks of a benchmark: instances of templates, by seed, no two of them with the same facts. `sha256` is that of
+    their rows, so a version of the city that makes other tasks is refused."""
+
+    templates: list[str] | None = Field(default=None, min_length=1)
+    """Names of templates, or of sites for all templates that start there; null takes all."""
+    first_seed: int = Field(ge=1)
+    """Each template has the first suitable seeds from here on."""
+    per_template: int = Field(gt=0)
+    modifiers: list[str] = Field(default_factory=list)
+    """Each task has one of these, in turn by its seed. Empty: none."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import json
 import random
 from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Sequence
@@ -12,6 +14,7 @@ from components.params import BrowserParams
 from components.params import Params as Recipe
 from components.records import Split, Task
 from components.worlds import (
+    PinnedTasks,
     Requirement,
     State,
     StateDiff,
@@ -24,10 +27,10 @@ from components.worlds.answers import Answer
 from components.worlds.city.checking import check_templates
 from components.worlds.city.image import INSTALLATION, digest, ensure, find_python, modifiers_digest
 from components.worlds.city.instances import WORLD, Instance
-from components.worlds.city.params import CityParams
+from components.worlds.city.params import CityParams, PinnedInstances
 from components.worlds.city.server_process import CityServer
 from components.worlds.city.site import MODIFIERS, SITES, CitySite
-from components.worlds.city.splits import Part, draw, parts, validation_parts
+from components.worlds.city.splits import PLAIN, Part, draw, parts, validation_parts
 from components.worlds.city.tasks.registry import templates
 from components.worlds.city.tasks.template import Template
 from components.worlds.oracle import Oracle
@@ -38,6 +41,7 @@ class City(World):
 
     name: ClassVar[str] = WORLD
     Params = CityParams
+    Pinned = PinnedInstances
     origins = CitySite.origins
     independent_episodes = True
     replayable = True
@@ -87,6 +91,23 @@ class City(World):
         They leave out the instances of `tasks`, which are made first unless they were already.
         """
         return await asyncio.to_thread(self._validation_tasks, tasks, heldout)
+
+    async def pinned_tasks(self, pages: PinnedTasks, viewport: tuple[int, int]) -> list[dict[str, Any]]:
+        """One row per template and instance of a benchmark.
+
+        Raises:
+            WorldError: a template or a modifier does not exist, a template has too few instances, or this version of
+                the city makes other tasks than the benchmark pins.
+        """
+        assert isinstance(pages, PinnedInstances)
+        rows = await asyncio.to_thread(pinned_rows, pages)
+        if (checksum := rows_sha256(rows)) != pages.sha256:
+            raise WorldError(
+                f"the tasks of this version of the city have sha256 {checksum}, the benchmark's have {pages.sha256}, "
+                "so results could not be compared: check out the version of Waymark that has this benchmark, or give "
+                "a copy of the benchmark another version and this checksum"
+            )
+        return rows
 
     def planned_tasks(self, validation: int, heldout: int) -> Counter[Split]:
         """The counts of all parts; those that a template cannot give are counted, too."""
@@ -185,6 +206,30 @@ class City(World):
 
     def _state(self, key: str) -> State:
         return State(world=self.name, key=key)
+
+
+def pinned_rows(pages: PinnedInstances) -> list[dict[str, Any]]:
+    """The task rows of a benchmark, whatever its checksum is.
+
+    Raises:
+        WorldError: a template or a modifier does not exist, or a template has too few instances.
+    """
+    names = pages.templates or [*SITES]
+    problems = unknown_names("templates", names, [*SITES, *templates()], "there is no template or site")
+    problems += unknown_names("modifiers", pages.modifiers, MODIFIERS, "there is no modifier")
+    if problems:
+        raise WorldError("\n".join(problems))
+    variants = [(name,) for name in pages.modifiers] or PLAIN
+    parts_ = [Part("eval", kind, pages.first_seed, pages.per_template, variants) for kind in select(names)]
+    rows = _drawn(parts_, set())
+    if errors := [row["error"] for row in rows if "error" in row]:
+        raise WorldError(errors[0])
+    return rows
+
+
+def rows_sha256(rows: Sequence[dict[str, Any]]) -> str:
+    """The checksum of task rows, as JSON with sorted keys."""
+    return hashlib.sha256(json.dumps(rows, sort_keys=True).encode()).hexdigest()
 
 
 def _drawn(planned: Iterable[Part], taken: set[tuple[str, str]]) -> list[dict[str, Any]]:
