@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
+from components.formats.public_changes import public_check
 from components.records import Image, ToolCall, Trajectory, Turn, Verdict
 from components.redaction import cleaned
 from components.success import success
@@ -83,7 +84,12 @@ EPISODES = (
     Column("state_credit", "float64", "Share of the expected effects that was there, from 0 to 1."),
     Column("missing", "strings", "Expected effects that were not there."),
     Column("side_effects", "strings", "Changes that the task does not ask for."),
-    Column("changes", "string", "All rows that the episode changed, as JSON; null if the world has no state."),
+    Column(
+        "changes",
+        "string",
+        "The rows that the episode changed, as JSON, each with the columns that changed; null if the world has no "
+        "state.",
+    ),
     Column("final_screenshot", "image", "The page after the last turn."),
 )
 TURNS = (
@@ -126,12 +132,8 @@ def _feature(kind: Kind) -> Any:
 
 def episode_row(episode: Episode, clean: Callable[[str], str]) -> dict[str, Any]:
     """The row of an episode, without secrets."""
-    trajectory, verdict, task, check = (
-        episode.trajectory,
-        episode.verdict,
-        episode.trajectory.task,
-        episode.trajectory.state_check,
-    )
+    trajectory, verdict, task = episode.trajectory, episode.verdict, episode.trajectory.task
+    check = None if trajectory.state_check is None else public_check(trajectory.state_check)
     row = {
         "trajectory_id": trajectory.trajectory_id,
         "origin": episode.origin,

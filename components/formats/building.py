@@ -8,6 +8,7 @@ from typing import Any
 
 from components.agent.protocols import recorded_protocol
 from components.formats.files import viewport_of
+from components.formats.public_changes import public_check
 from components.records import (
     NO_SCREENSHOT,
     Image,
@@ -100,10 +101,11 @@ def thought_of(trajectory: Trajectory, turn: Turn) -> str | None:
 
 
 def published_fields(trajectory: Trajectory) -> dict[str, Any]:
-    """The values of a trajectory without its diagnostics, except the number of tokens that an endpoint billed."""
-    values = trajectory.model_dump(exclude={"diagnostics"})
+    """The values of a trajectory with the public part of what it changed, and without its diagnostics, except the
+    number of tokens that an endpoint billed."""
+    values, check = trajectory.model_dump(exclude={"diagnostics", "state_check"}), trajectory.state_check
     billed = {key: value for key, value in trajectory.diagnostics.items() if key == "response_tokens"}
-    return {**values, "diagnostics": billed}
+    return {**values, "state_check": None if check is None else public_check(check).model_dump(), "diagnostics": billed}
 
 
 def split_response(response: str) -> tuple[str | None, str]:

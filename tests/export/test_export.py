@@ -18,8 +18,9 @@ from hypothesis import strategies as st
 
 from components.cli.main import main
 from components.evaluation.episodes import join_verdicts
-from components.export import Origin, Source, dataset, export, recorded_seed
+from components.export import Origin, Source, dataset, export, export_as, recorded_seed
 from components.export.columns import EPISODES, TURNS, Episode
+from components.formats import format_named
 from components.records import Outcome, RowChange, StateCheck, Termination, ToolCall, Trajectory, Verdict
 from components.redaction import Redaction
 from components.store import write_table
@@ -69,6 +70,78 @@ def test_turns_and_episodes_are_read_back_by_split(table, tmp_path):
     assert (episodes[2]["state_credit"], episodes[2]["side_effects"]) == (0.5, ["x"])
     assert json.loads(episodes[2]["changes"]) == [CHANGE.model_dump()]
     assert not (tmp_path / "out/turns/eval-00000.parquet").exists()
+
+
+ACCOUNT = {"id": "3", "password": "md5$salt$900a83d7", "secret_key": "dbee90f1", "city": "Ulm"}
+LOGIN = {"session_key": "k7x9q2", "expires": "May"}
+ROWS_WITH_SECRETS = StateCheck(
+    reward=0,
+    credit=0.5,
+    missing=["a row of account (id 3) changed (password sw0rdfish)"],
+    side_effects=[
+        "also changed row 3 of account (city from Ulm to Rome)",
+        "also changed row 4 of account (password from md5$salt$900a83d7 to md5$salt$11)",
+        "also added 1 row to login (session_key k7x9q2, expires May)",
+        "also removed 1 row from authtoken_token (key 40c81e, user 3)",
+        "also changed row 40c81e of authtoken_token (user from 3 to 4)",
+    ],
+    changes=[
+        RowChange(table="account", key="3", before=ACCOUNT, after=ACCOUNT | {"city": "Rome"}),
+        RowChange(table="account", key="4", before=ACCOUNT, after=ACCOUNT | {"password": "md5$salt$11"}),
+        RowChange(table="login", key="k7x9q2", before=None, after=LOGIN),
+        RowChange(table="authtoken_token", key="40c81e", before={"key": "40c81e", "user": "3"}, after=None),
+        RowChange(
+            table="authtoken_token",
+            key="40c81e",
+            before={"key": "40c81e", "user": "3"},
+            after={"key": "40c81e", "user": "4"},
+        ),
+        RowChange(
+            table="setting", key="theme", before={"key": "theme", "pin": None}, after={"key": "theme", "pin": "1"}
+        ),
+    ],
+)
+PUBLIC_CHANGES = [
+    {"table": "account", "key": "3", "before": {"city": "Ulm"}, "after": {"city": "Rome"}},
+    {"table": "account", "key": "4", "before": {"password": "***"}, "after": {"password": "***"}},
+    {"table": "login", "key": "***", "before": None, "after": {"session_key": "***", "expires": "May"}},
+    {"table": "authtoken_token", "key": "***", "before": {"key": "***", "user": "3"}, "after": None},
+    {"table": "authtoken_token", "key": "***", "before": {"user": "3"}, "after": {"user": "4"}},
+    {"table": "setting", "key": "theme", "before": {"pin": None}, "after": {"pin": "***"}},
+]
+PUBLIC_SIDE_EFFECTS = [
+    "also changed row 3 of account (city from Ulm to Rome)",
+    "also changed row 4 of account (password ***)",
+    "also added 1 row to login (session_key ***)",
+    "also removed 1 row from authtoken_token (key ***)",
+    "also changed row *** of authtoken_token (user from 3 to 4)",
+]
+
+
+@pytest.fixture
+def accounts(tmp_path: Path) -> Path:
+    """A table with an episode that changed accounts."""
+    path = tmp_path / "teacher/trajectories.parquet"
+    write_table(path, Trajectory, [a_trajectory(a_task(1), state_check=ROWS_WITH_SECRETS)])
+    return path
+
+
+def test_a_dataset_has_changed_columns_and_no_passwords(accounts, tmp_path):
+    export(Source.of([accounts]), tmp_path / "out", ORIGIN, str)
+    (row,) = rows(tmp_path / "out", "episodes", "train")
+    assert json.loads(row["changes"]) == PUBLIC_CHANGES
+    assert row["missing"] == ["a row of account (id 3) changed (password ***)"]
+    assert row["side_effects"] == PUBLIC_SIDE_EFFECTS
+    assert "the values of columns whose names mean a secret" in (tmp_path / "out/README.md").read_text()
+
+
+def test_atif_has_changed_columns_and_no_passwords(accounts, tmp_path):
+    export_as(format_named("atif"), Source.of([accounts]), tmp_path / "out", str)
+    (file,) = (tmp_path / "out").rglob("trajectory.json")
+    check = json.loads(file.read_text())["extra"]["waymark"]["state_check"]
+    assert (check["changes"], check["side_effects"]) == (PUBLIC_CHANGES, PUBLIC_SIDE_EFFECTS)
+    for secret in ("md5", "dbee90f1", "sw0rdfish", "k7x9q2", "40c81e"):
+        assert secret not in file.read_text()
 
 
 def test_numbers_that_json_cannot_hold_are_exported_as_texts(tmp_path):
