@@ -91,9 +91,23 @@ def secrets_of(variables: Iterable[str]) -> list[str]:
 
 
 def cleaned(value: Any, clean: Callable[[str], str]) -> Any:
-    """A value with all of its texts cleaned, at any depth. JSON is cleaned before it is written, because it escapes."""
+    """A value with all of its texts cleaned, at any depth; keys and numbers stay, because those of a record are its
+    fields. JSON is cleaned before it is written, because it escapes."""
     if isinstance(value, str):
         return clean(value)
     if isinstance(value, dict):
         return {key: cleaned(item, clean) for key, item in value.items()}
     return [cleaned(item, clean) for item in value] if isinstance(value, list) else value
+
+
+def cleaned_json(value: Any, clean: Callable[[str], str]) -> Any:
+    """A JSON value of any form, such as the arguments of a call, with all of its texts and keys cleaned. A number with
+    a secret in its digits becomes a cleaned text."""
+    if isinstance(value, dict):
+        return {clean(key): cleaned_json(item, clean) for key, item in value.items()}
+    if isinstance(value, list):
+        return [cleaned_json(item, clean) for item in value]
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        text = str(value)
+        return value if clean(text) == text else clean(text)
+    return clean(value) if isinstance(value, str) else value

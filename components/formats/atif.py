@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from components.formats.atif_reading import read_document
 from components.formats.atif_records import PREFIX, Document
 from components.formats.atif_writing import document_of
-from components.formats.building import published_fields
+from components.formats.building import published
 from components.formats.files import parsed, problems, read_each, read_json_file, short_hash, waymark_version
 from components.formats.interface import Damaged, Format, ReadTrajectory, Unreadable
 from components.formats.json_writing import json_text
@@ -86,7 +86,7 @@ def _read(file: Path, root: Path) -> ReadTrajectory:
 
 def _without_secrets(trajectory: Trajectory, clean: Callable[[str], str]) -> tuple[Trajectory, list[str]]:
     """The trajectory without secrets and diagnostics, and a sentence if tokens had to be left out."""
-    public = Trajectory.model_validate(cleaned(published_fields(trajectory), clean))
+    public = published(trajectory, clean)
     turns, count = [], 0
     for original, turn in zip(trajectory.turns, public.turns, strict=True):
         is_same = original.response == turn.response

@@ -17,7 +17,7 @@ from components.formats.files import damage, short_hash
 from components.formats.interface import NotWritable
 from components.formats.json_writing import json_text
 from components.records import NO_SCREENSHOT, Image, Task, Text, Trajectory, Turn
-from components.redaction import cleaned
+from components.redaction import cleaned, cleaned_json
 
 EXTENSION = "waymark"
 FAILED = "Failed: "
@@ -78,7 +78,7 @@ def writable(trajectory: Trajectory, clean: Callable[[str], str]) -> Trajectory:
 def _cleaned_turn(turn: Turn, clean: Callable[[str], str]) -> Turn:
     texts = {"url": turn.observation.url, "text": turn.observation.text}
     calls = [
-        call.model_copy(update={"name": clean(call.name), "arguments": cleaned(call.arguments, clean)})
+        call.model_copy(update={"name": clean(call.name), "arguments": cleaned_json(call.arguments, clean)})
         for call in turn.tool_calls
     ]
     return turn.model_copy(

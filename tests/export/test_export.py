@@ -239,6 +239,20 @@ def test_tables_in_folders_of_one_name_are_told_apart(project, table):
     assert f"| {other} | 7 |" in card
 
 
+@pytest.mark.parametrize(
+    ("texts", "public"),
+    [([83719264], ["***"]), (["mysql://root:change", "ada@example.org"], ["mysql://root:change", "ada@example.org"])],
+)
+def test_calls_are_json_whatever_is_removed_from_them(tmp_path, texts, public):
+    """A secret typed as a number, and texts that together look like an address with a password."""
+    turn = a_turn(0, tool_calls=[ToolCall(name="write", arguments={"text": text}) for text in texts])
+    path = tmp_path / "teacher/trajectories.parquet"
+    write_table(path, Trajectory, [a_trajectory(a_task(1), turns=0).model_copy(update={"turns": [turn]})])
+    export(Source.of([path]), tmp_path / "out", ORIGIN, Redaction(["83719264"]))
+    (row,) = rows(tmp_path / "out", "turns", "train")
+    assert [call["arguments"]["text"] for call in json.loads(row["tool_calls"])] == public
+
+
 @pytest.mark.slow
 @given(st.text(max_size=20), st.text(max_size=20), st.sampled_from([SECRET, "http://ada:swordfish@shop.test/"]))
 def test_no_secret_is_in_any_text(before, after, secret):
