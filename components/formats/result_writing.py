@@ -22,7 +22,7 @@ from components.redaction import cleaned, cleaned_json
 EXTENSION = "waymark"
 FAILED = "Failed: "
 """The beginning of feedback about a call that failed."""
-_FILE_NAME = re.compile(r"\w[\w. -]*")
+_FILE_NAME = re.compile(r"\w[\w. +-]*")
 _MAX_NAME = 100
 """Characters of a name that is used as it is."""
 
@@ -106,8 +106,9 @@ def picture_of(image: Image) -> Image:
 
 
 def file_name(text: str) -> str:
-    """A text as the name of a file or folder: itself, or else a hash."""
-    return text if len(text) <= _MAX_NAME and _FILE_NAME.fullmatch(text) else short_hash(text)
+    """A text as the name of a file or folder: itself, with `_` for `:`, or else a hash."""
+    name = text.replace(":", "_")  # as in `base:6889af`, the version of a policy; Windows forbids it
+    return name if len(name) <= _MAX_NAME and _FILE_NAME.fullmatch(name) else short_hash(text)
 
 
 def new_place(name: str, task_id: str, at: Callable[[str], Path], id_at: Callable[[Path], object]) -> Path:

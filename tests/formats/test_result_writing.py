@@ -151,6 +151,26 @@ def test_what_agent_reward_bench_publishes_is_written_as_it_was(tmp_path):
         assert ast.dump(ast.parse(ours["action"])) == ast.dump(ast.parse(step["action"]))
 
 
+RUN_JUDGE = {
+    "trajectory": {
+        *("agent", "benchmark", "flags", "goal", "model", "model_args", "seed", "steps", "summary_info"),
+        *("trajectory_dir", "valid"),
+    },
+    "step": {"action", "axtree", "axtree_pruned", "reasoning", "screenshot_path", "url"},
+}
+"""Keys that AgentRewardBench's scripts/run_judge.py (commit 66d795fc) and the package agent-reward-bench 0.1.2 read."""
+
+
+def test_agent_reward_benchs_script_finds_its_keys_and_the_agents_folder(tmp_path):
+    ours = a_trajectory(a_task(task_id="city/read_order+layout/3", source="city"), policy="base:6889af")
+    ARB.write(ours, None, tmp_path, str)
+    (file,) = (tmp_path / "cleaned/city/base_6889af").glob("**/*.json")
+    assert file.stem == "read_order+layout.3"
+    written = json.loads(file.read_text())
+    assert RUN_JUDGE["trajectory"] - {*written} == set()
+    assert [RUN_JUDGE["step"] - {*step} for step in written["steps"]] == [set()] * len(written["steps"])
+
+
 def test_what_the_agent_wrote_in_place_of_a_call_is_its_action(tmp_path):
     error = ToolCall(name="", error="no <tool_call> after the reasoning")
     lost = a_turn(0, response="<think>a</think>I give up", tool_calls=[error], parse_error="no call", feedback=[])
