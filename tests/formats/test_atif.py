@@ -353,6 +353,16 @@ def test_a_document_that_is_cut_off_is_named_with_its_line(tmp_path):
     assert "is not UTF-8" in damaged(tmp_path)
 
 
+def test_a_number_that_json_lacks_is_named_with_its_place_and_a_fix(tmp_path):
+    """Python writes such numbers; the original of a file has them as well as its copy."""
+    file = written(a_trajectory(), tmp_path)
+    file.write_text('{"schema_version": "ATIF-v1.8", "note": "NaN",\n "logprobs": [-0.5, -Infinity]}')
+    assert damaged(tmp_path) == (
+        f"{file}:2: has -Infinity, which is not JSON, at column 21: "
+        "correct it where the file is made, or leave the file out of the folder"
+    )
+
+
 def test_our_part_of_a_document_that_was_changed_is_damaged(tmp_path):
     written(a_trajectory(), tmp_path, extra={"waymark": {"attempt": "x"}})
     assert "what Waymark wrote was changed" in damaged(tmp_path)
