@@ -54,10 +54,7 @@ class Redaction:
         escaped = {form for secret in given for form in _forms(secret)}
         self._secrets = sorted(given | escaped, key=len, reverse=True)  # a secret may be part of a longer one
         if any(len(secret) < SHORTEST_SECRET for secret in given):
-            raise ValueError(
-                f"a secret has fewer than {SHORTEST_SECRET} characters: replacing it would damage other words; "
-                "change the secret, or do not name its variable"
-            )
+            raise ValueError(f"a secret has fewer than {SHORTEST_SECRET} characters: replacing it would damage words")
 
     def __call__(self, text: str) -> str:
         """The text without secrets."""
@@ -86,8 +83,18 @@ def secret_variables(recipe: Any) -> list[str]:
 
 
 def secrets_of(variables: Iterable[str]) -> list[str]:
-    """The values of those of these environment variables that are set."""
-    return [value for name in variables if (value := os.environ.get(name))]
+    """The values of those of these environment variables that are set.
+
+    Raises:
+        ValueError: one has fewer than `SHORTEST_SECRET` characters; the message names its variable.
+    """
+    values = {name: value for name in variables if (value := os.environ.get(name))}
+    if short := [name for name, value in values.items() if len(value) < SHORTEST_SECRET]:
+        raise ValueError(
+            f"the secret in {', '.join(short)} has fewer than {SHORTEST_SECRET} characters: replacing it would damage "
+            "other words; change the secret, or, if the value is none, unset the variable for this command"
+        )
+    return [*values.values()]
 
 
 def cleaned(value: Any, clean: Callable[[str], str]) -> Any:

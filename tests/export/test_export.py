@@ -307,7 +307,7 @@ def test_the_command_exports_what_stages_wrote(project, capsys, monkeypatch):
         (["data"], "data exists and is not empty"),
         (["out", "--secret", "NOT_SET"], "--secret NOT_SET: the variable is not set"),
         (["out", "--table", "no.parquet"], r"no.parquet: no such file"),
-        (["out", "--secret", "SHORT"], "a secret has fewer than 6 characters"),
+        (["out", "--secret", "SHORT"], "the secret in SHORT has fewer than 6 characters"),
         (["out", "--table", "data/a/trajectories.parquet"], "no episode is left to export"),
         (["out", *["--table", "data/a/trajectories.parquet"] * 2], "a table is named twice; name each once"),
         (["out", "--licence", ""], "--licence '' is no name of the Hub: give one such as apache-2.0, or other"),
@@ -322,6 +322,15 @@ def test_what_cannot_be_exported_is_refused_and_leaves_nothing(project, capsys, 
     assert problem in capsys.readouterr().err
     assert not Path("out").exists()
     assert not [*project.glob(".*.part")]
+
+
+def test_a_short_secret_of_the_recipe_is_named_by_its_variable(project, capsys, monkeypatch):
+    """For a server that asks for no key, people set one such as EMPTY."""
+    monkeypatch.setenv("WAYMARK_VLLM_KEY", "EMPTY")
+    assert main(["export", "out", "--licence", "mit"]) == 1
+    assert "the secret in WAYMARK_VLLM_KEY has fewer than 6 characters" in capsys.readouterr().err
+    monkeypatch.delenv("WAYMARK_VLLM_KEY")
+    assert main(["export", "out", "--licence", "mit"]) == 0
 
 
 @pytest.mark.parametrize("name", ["trajectories.parquet", "verdicts.parquet"])
