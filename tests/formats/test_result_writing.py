@@ -213,8 +213,16 @@ def test_an_answer_with_a_line_that_is_an_action_is_read_back(tmp_path):
     assert read_back(WEBVOYAGER, ours, tmp_path / "out").answer == ours.answer
 
 
-def test_a_task_that_webvoyagers_script_would_misread_is_not_written(tmp_path):
-    ours = a_trajectory(a_task(intent="Open the page that says: Please interact with us and get tea."))
+@pytest.mark.parametrize(
+    "intent",
+    [
+        "Open the page that says: Please interact with us and get tea.",
+        "Open the shop. Please interact with the contact form only.",
+        "Open the shop. Please\ninteract with the contact form only.",
+    ],
+)
+def test_a_task_that_webvoyagers_script_would_misread_is_not_written(tmp_path, intent):
+    ours = a_trajectory(a_task(intent=intent))
     with pytest.raises(NotWritable, match="the words or the address of its task would be read as others"):
         WEBVOYAGER.write(ours, None, tmp_path / "out", str)
 
