@@ -54,10 +54,7 @@ class Redaction:
         escaped = {form for secret in given for form in _forms(secret)}
         self._secrets = sorted(given | escaped, key=len, reverse=True)  # a secret may be part of a longer one
         if any(len(secret) < SHORTEST_SECRET for secret in given):
-            raise ValueError(
-                f"a secret has fewer than {SHORTEST_SECRET} characters: replacing it would damage other words; "
-                "change the secret, or do not name its variable"
-            )
+            raise ValueError(f"a secret has fewer than {SHORTEST_SECRET} characters: replacing it would damage words")
 
     def __call__(self, text: str) -> str:
         """The text without secrets."""
@@ -86,14 +83,38 @@ def secret_variables(recipe: Any) -> list[str]:
 
 
 def secrets_of(variables: Iterable[str]) -> list[str]:
-    """The values of those of these environment variables that are set."""
-    return [value for name in variables if (value := os.environ.get(name))]
+    """The values of those of these environment variables that are set.
+
+    Raises:
+        ValueError: one has fewer than `SHORTEST_SECRET` characters; the message names its variable.
+    """
+    values = {name: value for name in variables if (value := os.environ.get(name))}
+    if short := [name for name, value in values.items() if len(value) < SHORTEST_SECRET]:
+        raise ValueError(
+            f"the secret in {', '.join(short)} has fewer than {SHORTEST_SECRET} characters: replacing it would damage "
+            "other words; change the secret, or, if the value is none, unset the variable for this command"
+        )
+    return [*values.values()]
 
 
 def cleaned(value: Any, clean: Callable[[str], str]) -> Any:
-    """A value with all of its texts cleaned, at any depth. JSON is cleaned before it is written, because it escapes."""
+    """A value with all of its texts cleaned, at any depth; keys and numbers stay, because those of a record are its
+    fields. JSON is cleaned before it is written, because it escapes."""
     if isinstance(value, str):
         return clean(value)
     if isinstance(value, dict):
         return {key: cleaned(item, clean) for key, item in value.items()}
     return [cleaned(item, clean) for item in value] if isinstance(value, list) else value
+
+
+def cleaned_json(value: Any, clean: Callable[[str], str]) -> Any:
+    """A JSON value of any form, such as the arguments of a call, with all of its texts and keys cleaned. A number with
+    a secret in its digits becomes a cleaned text."""
+    if isinstance(value, dict):
+        return {clean(key): cleaned_json(item, clean) for key, item in value.items()}
+    if isinstance(value, list):
+        return [cleaned_json(item, clean) for item in value]
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        text = str(value)
+        return value if clean(text) == text else clean(text)
+    return clean(value) if isinstance(value, str) else value

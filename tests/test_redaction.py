@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sqlalchemy import make_url
 
 from components.params import RecipeError, parse
-from components.redaction import MARK, Redaction, redacted
+from components.redaction import MARK, Redaction, cleaned_json, redacted
 from components.tasks.sources import parse_rows
 from tests.samples import recipe
 
@@ -51,6 +51,14 @@ def test_a_secret_goes_however_addresses_html_and_json_write_it(secret):
         assert clean(f"<{form}>") == f"<{MARK}>"
     lower = re.sub("%..", lambda code: code[0].lower(), quote(secret, safe=""))
     assert clean(f"<{lower}>") == f"<{MARK}>"
+
+
+def test_a_secret_goes_from_json_as_a_number_and_as_a_key_too():
+    value = {"83719264": [83719264, -83719264, 83719264.5, 837192640], "near": [8371926, 0.5, True, None, float("inf")]}
+    assert cleaned_json(value, Redaction(["83719264"])) == {
+        "***": ["***", "-***", "***.5", "***0"],
+        "near": [8371926, 0.5, True, None, float("inf")],
+    }
 
 
 def test_text_without_a_password_stays():

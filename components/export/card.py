@@ -88,8 +88,9 @@ def card(origin: Origin, counts: Counts) -> str:
             ),
             "",
             "Passwords in addresses and the values of the environment variables that the recipe names are replaced by "
-            "`***` in all texts. Screenshots are as the browser took them. Diagnostics, token ids and "
-            "log-probabilities are left out.",
+            "`***` in all texts. In `changes`, `missing` and `side_effects`, so are the values of columns whose names "
+            "mean a secret, such as `password`, `secret_key`, `token` or `session_key`. Screenshots are as the browser "
+            "took them. Diagnostics, token ids and log-probabilities are left out.",
             "",
             "## Columns of `turns`",
             "",

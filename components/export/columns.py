@@ -14,8 +14,9 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
+from components.formats.public_changes import public_check
 from components.records import Image, ToolCall, Trajectory, Turn, Verdict
-from components.redaction import cleaned
+from components.redaction import cleaned, cleaned_json
 from components.success import success
 
 Kind = Literal["string", "int64", "float64", "bool", "strings", "integers", "image"]
@@ -83,7 +84,12 @@ EPISODES = (
     Column("state_credit", "float64", "Share of the expected effects that was there, from 0 to 1."),
     Column("missing", "strings", "Expected effects that were not there."),
     Column("side_effects", "strings", "Changes that the task does not ask for."),
-    Column("changes", "string", "All rows that the episode changed, as JSON; null if the world has no state."),
+    Column(
+        "changes",
+        "string",
+        "The rows that the episode changed, as JSON, each with the columns that changed; null if the world has no "
+        "state.",
+    ),
     Column("final_screenshot", "image", "The page after the last turn."),
 )
 TURNS = (
@@ -126,12 +132,8 @@ def _feature(kind: Kind) -> Any:
 
 def episode_row(episode: Episode, clean: Callable[[str], str]) -> dict[str, Any]:
     """The row of an episode, without secrets."""
-    trajectory, verdict, task, check = (
-        episode.trajectory,
-        episode.verdict,
-        episode.trajectory.task,
-        episode.trajectory.state_check,
-    )
+    trajectory, verdict, task = episode.trajectory, episode.verdict, episode.trajectory.task
+    check = None if trajectory.state_check is None else public_check(trajectory.state_check)
     row = {
         "trajectory_id": trajectory.trajectory_id,
         "origin": episode.origin,
@@ -142,7 +144,6 @@ def episode_row(episode: Episode, clean: Callable[[str], str]) -> dict[str, Any]
         "source": task.source,
         "domain": task.domain,
         "difficulty": task.difficulty,
-        "evaluator": _json(cleaned(task.evaluator, clean)),
         "attempt": trajectory.attempt,
         "policy": trajectory.policy,
         "protocol": trajectory.protocol,
@@ -157,9 +158,13 @@ def episode_row(episode: Episode, clean: Callable[[str], str]) -> dict[str, Any]
         "state_credit": None if check is None else check.credit,
         "missing": None if check is None else check.missing,
         "side_effects": None if check is None else check.side_effects,
-        "changes": None if check is None else _json(cleaned([change.model_dump() for change in check.changes], clean)),
     }
-    return cleaned(row, clean) | {"final_screenshot": _image(trajectory.final_screenshot)}
+    changes = None if check is None else [cleaned(change.model_dump(), clean) for change in check.changes]
+    return cleaned(row, clean) | {
+        "evaluator": _json(cleaned_json(task.evaluator, clean)),
+        "changes": None if changes is None else _json(changes),
+        "final_screenshot": _image(trajectory.final_screenshot),
+    }
 
 
 def turn_row(episode: Episode, turn: Turn, clean: Callable[[str], str]) -> dict[str, Any]:
@@ -176,16 +181,19 @@ def turn_row(episode: Episode, turn: Turn, clean: Callable[[str], str]) -> dict[
         "viewport": [*seen.viewport],
         "page_text": seen.text,
         "response": turn.response,
-        "tool_calls": _json(cleaned([_call(call) for call in turn.tool_calls], clean)),
         "feedback": turn.feedback,
         "parse_error": turn.parse_error,
         "finish_reason": turn.finish_reason,
     }
-    return cleaned(row, clean) | {"screenshot": _image(seen.screenshot)}
+    return cleaned(row, clean) | {
+        "tool_calls": _json([_call(call, clean) for call in turn.tool_calls]),
+        "screenshot": _image(seen.screenshot),
+    }
 
 
-def _call(call: ToolCall) -> dict[str, Any]:
-    return {"name": call.name, "arguments": call.arguments, "error": call.error}
+def _call(call: ToolCall, clean: Callable[[str], str]) -> dict[str, Any]:
+    values = cleaned({"name": call.name, "arguments": {}, "error": call.error}, clean)
+    return values | {"arguments": cleaned_json(call.arguments, clean)}
 
 
 def _image(image: Image | None) -> dict[str, Any] | None:

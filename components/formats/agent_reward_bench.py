@@ -203,5 +203,5 @@ def _turn(index: int, step: _Step, image: Image, next_step: _Step | None) -> Tur
 
 
 def _screenshot(step: _Step, folder: Path) -> Screenshot:
-    """A step's screenshot. Paths in the files begin with `trajectories/`, which is `folder`."""
-    return read_screenshot(str(Path(*Path(step.screenshot_path).parts[1:])), folder)
+    """A step's screenshot. Paths in the published files begin with `trajectories/`, which is `folder`."""
+    return read_screenshot(step.screenshot_path.removeprefix("trajectories/"), folder)

@@ -52,6 +52,7 @@ def cleaned_of(trajectory: Trajectory) -> tuple[dict[str, Any], dict[str, Image]
         "valid": True,
         "model_args": {},
         "flags": {},
+        "trajectory_dir": "",
         "summary_info": {"cum_reward": trajectory.site_reward, "n_steps": len(trajectory.turns)},
         EXTENSION: WrittenTask.of(task).model_dump(),
         "steps": steps,

@@ -13,11 +13,11 @@ from typing import ClassVar
 
 from pydantic import ValidationError
 
-from components.formats.atif_reading import read_document
-from components.formats.atif_records import PREFIX, Document
+from components.formats.atif_files import atif_files, read_documents, record_files
+from components.formats.atif_reading import read_trajectory
 from components.formats.atif_writing import document_of
-from components.formats.building import published_fields
-from components.formats.files import parsed, problems, read_each, read_json_file, short_hash, waymark_version
+from components.formats.building import published
+from components.formats.files import problems, read_each, short_hash, waymark_version
 from components.formats.interface import Damaged, Format, ReadTrajectory, Unreadable
 from components.formats.json_writing import json_text
 from components.formats.registry import register
@@ -25,8 +25,6 @@ from components.records import HAR, Reading, Trajectory, Verdict
 from components.redaction import cleaned
 
 FILE = "trajectory.json"
-HEAD = 4096
-"""Bytes of a file in which `schema_version` is looked for."""
 _FOLDER_NAME = re.compile(r"\w[\w.-]*")
 
 
@@ -40,11 +38,12 @@ class Atif(Format):
 
     def recognises(self, path: Path) -> bool:
         """Whether a file begins with ATIF's version."""
-        return next(_files(path), None) is not None
+        return next(atif_files(path), None) is not None
 
     def read(self, path: Path) -> Iterator[ReadTrajectory | Damaged]:
-        """One trajectory per file that names ATIF's version or is called like a trajectory."""
-        files = sorted({*_files(path), *(path.rglob("*trajectory*.json") if path.is_dir() else [path])})
+        """One trajectory per file that names ATIF's version or is called like a trajectory, with its continuations and
+        without the trajectories of its subagents."""
+        files = record_files(path)
         if not files:
             raise Unreadable(f"{path} has no file of ATIF: name a folder with {FILE}, or such a file")
         yield from read_each(files, path, _read)
@@ -67,26 +66,17 @@ class Atif(Format):
         return left_out
 
 
-def _files(path: Path) -> Iterator[Path]:
-    """Files of JSON that name a version of ATIF at their beginning."""
-    for file in path.rglob("*.json") if path.is_dir() else [path]:
-        if file.suffix == ".json" and file.is_file():
-            with file.open("rb") as opened:
-                if PREFIX.encode() in opened.read(HEAD):
-                    yield file
-
-
 def _read(file: Path, root: Path) -> ReadTrajectory:
-    document = parsed(Document, read_json_file(file), str(file), "trajectory of ATIF 1.x")
+    documents = read_documents(file, root)
     try:
-        return read_document(document, file, str(file.relative_to(root)), root.name)
+        return read_trajectory(documents, str(file.relative_to(root)), root.name)
     except ValidationError as error:
         raise Unreadable(f"{file}: what Waymark wrote was changed ({problems(error)}): export it again") from error
 
 
 def _without_secrets(trajectory: Trajectory, clean: Callable[[str], str]) -> tuple[Trajectory, list[str]]:
     """The trajectory without secrets and diagnostics, and a sentence if tokens had to be left out."""
-    public = Trajectory.model_validate(cleaned(published_fields(trajectory), clean))
+    public = published(trajectory, clean)
     turns, count = [], 0
     for original, turn in zip(trajectory.turns, public.turns, strict=True):
         is_same = original.response == turn.response

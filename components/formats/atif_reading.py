@@ -11,6 +11,7 @@ A document of another program gives what a judge needs:
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -39,25 +40,27 @@ class _Page:
     fields: PageExtension = field(default_factory=PageExtension)
 
 
-def read_document(document: Document, file: Path, name: str, policy: str) -> ReadTrajectory:
-    """A document as a trajectory.
+def read_trajectory(documents: Mapping[Path, Document], name: str, policy: str) -> ReadTrajectory:
+    """A document with its continuations as a trajectory.
 
     Args:
-        file: the document's file. The images are in the same folder.
-        name: the document's path below the folder that is read. It becomes part of the trajectory's id if another agent
-            wrote the document.
+        documents: by their files, the first one first. The images of each are in the same folder.
+        name: the first document's path below the folder that is read. It becomes part of the trajectory's id if
+            another agent wrote the document.
         policy: the name of the folder that is read.
 
     Raises:
         Unreadable: the document has no task, or no step of an agent.
         ValidationError: the document was written by Waymark and changed afterwards.
     """
+    file, document = next(iter(documents.items()))
     own = extended(document.extra, TrajectoryExtension)
-    steps = _Steps(file)
-    for step in document.steps:
-        steps.add(step)
+    steps = _Steps()
+    for place, part in documents.items():
+        for step in part.steps:
+            steps.add(step, place.parent)
     if own is None:
-        trajectory = _foreign(document, steps, file, name, policy)
+        trajectory = _foreign([step for part in documents.values() for step in part.steps], steps, file, name, policy)
     else:
         trajectory = Trajectory.model_validate(
             own.model_dump(exclude={"verdict"})
@@ -66,8 +69,8 @@ def read_document(document: Document, file: Path, name: str, policy: str) -> Rea
     return ReadTrajectory(str(file), trajectory, tuple(steps.missing))
 
 
-def _foreign(document: Document, steps: _Steps, file: Path, name: str, policy: str) -> Trajectory:
-    intent = next((texts(step.message) for step in document.steps if step.source == "user"), "").strip()
+def _foreign(all_steps: Sequence[Step], steps: _Steps, file: Path, name: str, policy: str) -> Trajectory:
+    intent = next((texts(step.message) for step in all_steps if step.source == "user"), "").strip()
     if not intent:
         raise Unreadable(f"{file}: no step of a user says what the task is: add one with the task as its message")
     if not steps.turns:
@@ -80,12 +83,11 @@ def _foreign(document: Document, steps: _Steps, file: Path, name: str, policy: s
         source="atif",
         split="eval",
     )
-    answer = _answer(document)
-    return trajectory_of(name, task, policy, steps.turns, Termination.DONE, answer, steps.page.image)
+    return trajectory_of(name, task, policy, steps.turns, Termination.DONE, _answer(all_steps), steps.page.image)
 
 
-def _answer(document: Document) -> str:
-    last = [step for step in document.steps if step.source == "agent" and not step.is_copied_context][-1]
+def _answer(steps: Sequence[Step]) -> str:
+    last = [step for step in steps if step.source == "agent" and not step.is_copied_context][-1]
     call = last.tool_calls[-1] if last.tool_calls else None
     if call is not None and call.function_name in ENDING_CALLS:
         values = [value for value in call.arguments.values() if isinstance(value, str)]
@@ -97,28 +99,27 @@ def _answer(document: Document) -> str:
 class _Steps:
     """Collects turns, and the pages between them."""
 
-    def __init__(self, file: Path) -> None:
+    def __init__(self) -> None:
         self.turns: list[Turn] = []
         self.missing: list[str] = []
         self.page = _Page()
         self.final: Image | None = None
-        self._folder = file.parent
 
-    def add(self, step: Step) -> None:
-        """Add a step in order."""
+    def add(self, step: Step, folder: Path) -> None:
+        """Add a step in order. `folder` is the one of its images."""
         if step.is_copied_context:
             return
         results = step.observation.results if step.observation is not None else []
         if step.source == "agent":
             self.turns.append(self._turn(step, results))
-        for image in self._images(step.message):
+        for image in self._images(step.message, folder):
             self.page = _Page(image)
         for result in results:
-            self._see(result)
+            self._see(result, folder)
 
-    def _see(self, result: Result) -> None:
+    def _see(self, result: Result, folder: Path) -> None:
         fields = extended(result.extra, PageExtension)
-        images = self._images(result.content)
+        images = self._images(result.content, folder)
         if fields is not None and fields.is_final:
             self.final = images[-1] if images else NO_SCREENSHOT
         elif fields is not None:
@@ -152,10 +153,10 @@ class _Steps:
             | ({} if own is None else own.model_dump())
         )
 
-    def _images(self, content: str | list[Content] | None) -> list[Image]:
+    def _images(self, content: str | list[Content] | None, folder: Path) -> list[Image]:
         images = []
         for source in pictures(content):
-            screenshot = read_screenshot(source.path, self._folder)
+            screenshot = read_screenshot(source.path, folder)
             images.append(screenshot.image)
             self.missing += [screenshot.missing] if screenshot.missing else []
         return images

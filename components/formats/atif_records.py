@@ -1,7 +1,7 @@
 """The records of ATIF, the Agent Trajectory Interchange Format of Harbor (RFC 0001), version 1.8, as far as used here.
 
 Reading ignores fields that are not here; writing leaves out those that are None, because ATIF refuses unknown fields.
-Embedded and continued trajectories of other agents are not followed.
+Trajectories of subagents within a document are not followed.
 """
 
 from __future__ import annotations
@@ -44,11 +44,18 @@ class AtifCall(Part):
     extra: dict[str, Any] | None = None
 
 
+class Subagent(Part):
+    """Another agent's trajectory, in a file of its own if it has a path."""
+
+    trajectory_path: str | None = None
+
+
 class Result(Part):
     """What a call returned (`source_call_id`), or what the environment showed without one."""
 
     source_call_id: str | None = None
     content: str | list[Content] | None = None
+    subagent_trajectory_ref: list[Subagent] | None = None
     extra: dict[str, Any] | None = None
 
 
@@ -106,6 +113,8 @@ class Document(Part):
     agent: Agent
     steps: list[Step]
     final_metrics: FinalMetrics | None = None
+    continued_trajectory_ref: str | None = None
+    """The file in which the trajectory goes on."""
     extra: dict[str, Any] | None = None
 
     @model_validator(mode="after")

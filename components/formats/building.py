@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 from components.agent.protocols import recorded_protocol
 from components.formats.files import viewport_of
+from components.formats.public_changes import public_check
 from components.records import (
     NO_SCREENSHOT,
     Image,
@@ -19,6 +19,7 @@ from components.records import (
     Turn,
     trajectory_id,
 )
+from components.redaction import cleaned, cleaned_json
 
 _REASONED = re.compile(r"<think>(?P<reasoning>.*?)</think>(?P<rest>.*)", re.DOTALL)
 
@@ -99,11 +100,21 @@ def thought_of(trajectory: Trajectory, turn: Turn) -> str | None:
     return reasoning
 
 
-def published_fields(trajectory: Trajectory) -> dict[str, Any]:
-    """The values of a trajectory without its diagnostics, except the number of tokens that an endpoint billed."""
-    values = trajectory.model_dump(exclude={"diagnostics"})
-    billed = {key: value for key, value in trajectory.diagnostics.items() if key == "response_tokens"}
-    return {**values, "diagnostics": billed}
+def published(trajectory: Trajectory, clean: Callable[[str], str]) -> Trajectory:
+    """The trajectory without secrets, with the public part of what it changed, and without its diagnostics, except the
+    number of tokens that an endpoint billed.
+
+    Args:
+        clean: removes secrets from a text.
+    """
+    values, check = trajectory.model_dump(exclude={"diagnostics", "state_check"}), trajectory.state_check
+    values["task"]["evaluator"] = cleaned_json(trajectory.task.evaluator, clean)
+    for turn in values["turns"]:
+        for call in turn["tool_calls"]:
+            call["arguments"] = cleaned_json(call["arguments"], clean)
+    values["state_check"] = None if check is None else public_check(check).model_dump()
+    values["diagnostics"] = {key: value for key, value in trajectory.diagnostics.items() if key == "response_tokens"}
+    return Trajectory.model_validate(cleaned(values, clean))
 
 
 def split_response(response: str) -> tuple[str | None, str]:

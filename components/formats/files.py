@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
@@ -20,7 +21,10 @@ from components.tasks.files import parse_json
 
 M = TypeVar("M", bound=BaseModel)
 AGAIN = "copy the file again, or leave it out of the folder"
+CORRECT = "correct it where the file is made, or leave the file out of the folder"
 FIX = "fix the field, or leave the file out of the folder"
+_TEXT_OR_NUMBER = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|-?Infinity|NaN', re.DOTALL)
+"""A JSON string, in which a name of a number is a text, or a number that JSON does not have."""
 MAX_PROBLEMS = 3
 """Fields that an error names."""
 MAX_NAME = 400
@@ -31,18 +35,32 @@ def read_json_file(path: Path) -> Any:
     """The JSON value of a file, with or without a byte order mark.
 
     Raises:
-        Unreadable: it is no JSON in UTF-8, a key occurs twice, or it is nested too deeply.
+        Unreadable: it is no JSON in UTF-8, a number is infinite or none, a key occurs twice, or it is nested too
+            deeply.
     """
+    text = ""
     try:
-        return parse_json(path.read_bytes().decode("utf-8-sig"))
+        text = path.read_bytes().decode("utf-8-sig")
+        return parse_json(text)
     except UnicodeDecodeError as error:
         raise Unreadable(f"{path}: byte {error.start} is not UTF-8: {AGAIN}") from error
     except json.JSONDecodeError as error:
         raise Unreadable(f"{path}:{error.lineno}: is not JSON ({error.msg}): {AGAIN}") from error
     except ValueError as error:
-        raise Unreadable(f"{path}: {error}: {AGAIN}") from error
+        raise Unreadable(_not_json(path, text, error)) from error
     except OSError as error:
         raise Unreadable(f"{path} cannot be read ({error.strerror}): {AGAIN}") from error
+
+
+def _not_json(path: Path, text: str, error: ValueError) -> str:
+    """An error of what Python's `json` writes and JSON forbids: the file was made with it, so a copy has it, too."""
+    numbers = (match for match in _TEXT_OR_NUMBER.finditer(text) if str(error) == f"has {match[0]}, which is not JSON")
+    number = next(numbers, None)
+    if number is None:
+        return f"{path}: {error}: {CORRECT}"
+    before = text[: number.start()]
+    line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
+    return f"{path}:{line}: {error}, at column {column}: {CORRECT}"
 
 
 def read_each(

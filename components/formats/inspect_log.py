@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import ClassVar
 
-from components.formats.building import published_fields
+from components.formats.building import published
 from components.formats.files import short_hash, waymark_version
 from components.formats.inspect_records import Sample
 from components.formats.inspect_writing import header_of, sample_of
@@ -49,7 +49,7 @@ class InspectLog(Format):
         self, trajectory: Trajectory, verdict: Verdict | None, folder: Path, clean: Callable[[str], str]
     ) -> list[str]:
         """Add a sample to the log of its world and policy."""
-        public = Trajectory.model_validate(cleaned(published_fields(trajectory), clean))
+        public = published(trajectory, clean)
         judged = None if verdict is None else Verdict.model_validate(cleaned(verdict.model_dump(), clean))
         line = _line(sample_of(public, judged))
         group = f"{public.task.source}\n{public.policy}"

@@ -1,8 +1,9 @@
 """Trajectories in Online-Mind2Web's form, version 2, which the benchmark's own judge reads.
 
-A step is a turn with the screenshot that the agent saw; its action is the turn's calls. The last step is the agent's
-own account, which the benchmark does not show to its judge: the call of `done`, or how the episode ended without one.
-Other calls of the turn that calls `done` are a step before it.
+A step is a turn with the screenshot that the agent saw; its action is the turn's calls without those that were not run,
+because they cannot be parsed or their arguments are wrong. The last step is the agent's own account, which the
+benchmark does not show to its judge: the call of `done`, or how the episode ended without one. Other calls of the turn
+that calls `done` are a step before it.
 """
 
 from __future__ import annotations
@@ -83,5 +84,7 @@ def _failed(turn: Turn) -> bool:
 
 
 def _action(calls: list[ToolCall]) -> str:
-    words = [f"{call.name} -> {json.dumps(call.arguments, ensure_ascii=False, sort_keys=True)}" for call in calls]
+    """The calls that were run: the benchmark wants factual actions only."""
+    run = [call for call in calls if call.error is None]
+    words = [f"{call.name} -> {json.dumps(call.arguments, ensure_ascii=False, sort_keys=True)}" for call in run]
     return "; ".join(words) or "NONE"

@@ -17,12 +17,12 @@ from components.formats.files import damage, short_hash
 from components.formats.interface import NotWritable
 from components.formats.json_writing import json_text
 from components.records import NO_SCREENSHOT, Image, Task, Text, Trajectory, Turn
-from components.redaction import cleaned
+from components.redaction import cleaned, cleaned_json
 
 EXTENSION = "waymark"
 FAILED = "Failed: "
 """The beginning of feedback about a call that failed."""
-_FILE_NAME = re.compile(r"\w[\w. -]*")
+_FILE_NAME = re.compile(r"\w[\w. +-]*")
 _MAX_NAME = 100
 """Characters of a name that is used as it is."""
 
@@ -78,7 +78,7 @@ def writable(trajectory: Trajectory, clean: Callable[[str], str]) -> Trajectory:
 def _cleaned_turn(turn: Turn, clean: Callable[[str], str]) -> Turn:
     texts = {"url": turn.observation.url, "text": turn.observation.text}
     calls = [
-        call.model_copy(update={"name": clean(call.name), "arguments": cleaned(call.arguments, clean)})
+        call.model_copy(update={"name": clean(call.name), "arguments": cleaned_json(call.arguments, clean)})
         for call in turn.tool_calls
     ]
     return turn.model_copy(
@@ -106,8 +106,9 @@ def picture_of(image: Image) -> Image:
 
 
 def file_name(text: str) -> str:
-    """A text as the name of a file or folder: itself, or else a hash."""
-    return text if len(text) <= _MAX_NAME and _FILE_NAME.fullmatch(text) else short_hash(text)
+    """A text as the name of a file or folder: itself, with `_` for `:`, or else a hash."""
+    name = text.replace(":", "_")  # as in `base:6889af`, the version of a policy; Windows forbids it
+    return name if len(name) <= _MAX_NAME and _FILE_NAME.fullmatch(name) else short_hash(text)
 
 
 def new_place(name: str, task_id: str, at: Callable[[str], Path], id_at: Callable[[Path], object]) -> Path:

@@ -18,6 +18,8 @@ from components.records import NO_SCREENSHOT, Image, Termination, ToolCall, Traj
 ACTION = "Action: "
 _SYSTEM = "You solve a task in a web browser. Each round shows the page; you answer with a Thought and an Action."
 _LOOK = "Please look at the attached screenshot and give the Thought and Action."
+_BEHIND = "Please interact with"
+"""The words at which the published script ends the task."""
 _PICTURE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,{b64_img}"}}
 """The published code leaves images out of the messages, too; they are files."""
 
@@ -58,9 +60,9 @@ def _first(trajectory: Trajectory) -> str:
     """The task in the words by which the published script finds it, on one line."""
     intent = " ".join(trajectory.task.intent.split())
     page = start_tabs(trajectory.task.start_url)[0].strip()
-    text = f"Now given a task: {intent}  Please interact with {page} and get the answer. "
+    text = f"Now given a task: {intent}  {_BEHIND} {page} and get the answer. "
     match = TASK.search(text)
-    if match is None or (match["intent"], match["url"]) != (intent, page):
+    if match is None or (match["intent"], match["url"]) != (intent, page) or _BEHIND in intent:
         raise NotWritable("the words or the address of its task would be read as others: leave this trajectory out")
     return f"{text}\nObservation: {_LOOK}"
 

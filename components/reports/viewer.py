@@ -8,13 +8,14 @@ shows its examples through the same partial template, `templates/_trajectory.htm
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
+from itertools import chain, repeat, zip_longest
 from pathlib import Path
 from typing import Any
 
 from components.agent.protocols import recorded_protocol
+from components.browser.feedback import TOO_LATE, failed, refused
 from components.browser.tools import SCALE, Click, Drag, Hover, Scroll, parse_arguments
 from components.records import ToolCall, Trajectory, Turn, Verdict
 from components.reports.formats import duration
@@ -157,10 +158,19 @@ def verdict_beside(table: Path, trajectory: Trajectory) -> Verdict | None:
     return next(matching, None)
 
 
-def marks(calls: Iterable[ToolCall]) -> list[Mark]:
-    """The places of calls on the screenshot; calls that were not run, or that have no place, have none."""
-    places = (_mark(number, call) for number, call in enumerate(calls, start=1) if call.error is None)
+def marks(calls: Iterable[ToolCall], feedback: Sequence[str] = ()) -> list[Mark]:
+    """The places of calls on the screenshot; calls that were not run, or that have no place, have none.
+
+    Args:
+        feedback: a line per call, as far as it was recorded.
+    """
+    pairs = zip(calls, chain(feedback, repeat("")), strict=False)
+    places = (_mark(number, call) for number, (call, line) in enumerate(pairs, start=1) if _was_run(call, line))
     return [place for place in places if place is not None]
+
+
+def _was_run(call: ToolCall, line: str) -> bool:
+    return call.error is None and not line.startswith((refused(call.name), failed(call.name, TOO_LATE)))
 
 
 def _mark(number: int, call: ToolCall) -> Mark | None:
@@ -209,7 +219,7 @@ def _turn(turn: Turn, protocol_name: str, limits: Limits) -> TurnView:
         tabs=[f"{tab.title or tab.url}{' (active)' if tab.active else ''}" for tab in turn.observation.tabs],
         screenshot=data_uri(turn.observation.screenshot, limits.width),
         viewport=turn.observation.viewport,
-        marks=marks(turn.tool_calls),
+        marks=marks(turn.tool_calls, turn.feedback),
         thought=_cut(spoken.parse(turn.response).thought, limits.text) or "" if spoken is not None else "",
         response=_cut(turn.response, limits.text) or "",
         calls=_calls(turn, limits),

@@ -18,8 +18,9 @@ from hypothesis import strategies as st
 
 from components.cli.main import main
 from components.evaluation.episodes import join_verdicts
-from components.export import Origin, Source, dataset, export, recorded_seed
+from components.export import Origin, Source, dataset, export, export_as, recorded_seed
 from components.export.columns import EPISODES, TURNS, Episode
+from components.formats import format_named
 from components.records import Outcome, RowChange, StateCheck, Termination, ToolCall, Trajectory, Verdict
 from components.redaction import Redaction
 from components.store import write_table
@@ -69,6 +70,78 @@ def test_turns_and_episodes_are_read_back_by_split(table, tmp_path):
     assert (episodes[2]["state_credit"], episodes[2]["side_effects"]) == (0.5, ["x"])
     assert json.loads(episodes[2]["changes"]) == [CHANGE.model_dump()]
     assert not (tmp_path / "out/turns/eval-00000.parquet").exists()
+
+
+ACCOUNT = {"id": "3", "password": "md5$salt$900a83d7", "secret_key": "dbee90f1", "city": "Ulm"}
+LOGIN = {"session_key": "k7x9q2", "expires": "May"}
+ROWS_WITH_SECRETS = StateCheck(
+    reward=0,
+    credit=0.5,
+    missing=["a row of account (id 3) changed (password sw0rdfish)"],
+    side_effects=[
+        "also changed row 3 of account (city from Ulm to Rome)",
+        "also changed row 4 of account (password from md5$salt$900a83d7 to md5$salt$11)",
+        "also added 1 row to login (session_key k7x9q2, expires May)",
+        "also removed 1 row from authtoken_token (key 40c81e, user 3)",
+        "also changed row 40c81e of authtoken_token (user from 3 to 4)",
+    ],
+    changes=[
+        RowChange(table="account", key="3", before=ACCOUNT, after=ACCOUNT | {"city": "Rome"}),
+        RowChange(table="account", key="4", before=ACCOUNT, after=ACCOUNT | {"password": "md5$salt$11"}),
+        RowChange(table="login", key="k7x9q2", before=None, after=LOGIN),
+        RowChange(table="authtoken_token", key="40c81e", before={"key": "40c81e", "user": "3"}, after=None),
+        RowChange(
+            table="authtoken_token",
+            key="40c81e",
+            before={"key": "40c81e", "user": "3"},
+            after={"key": "40c81e", "user": "4"},
+        ),
+        RowChange(
+            table="setting", key="theme", before={"key": "theme", "pin": None}, after={"key": "theme", "pin": "1"}
+        ),
+    ],
+)
+PUBLIC_CHANGES = [
+    {"table": "account", "key": "3", "before": {"city": "Ulm"}, "after": {"city": "Rome"}},
+    {"table": "account", "key": "4", "before": {"password": "***"}, "after": {"password": "***"}},
+    {"table": "login", "key": "***", "before": None, "after": {"session_key": "***", "expires": "May"}},
+    {"table": "authtoken_token", "key": "***", "before": {"key": "***", "user": "3"}, "after": None},
+    {"table": "authtoken_token", "key": "***", "before": {"user": "3"}, "after": {"user": "4"}},
+    {"table": "setting", "key": "theme", "before": {"pin": None}, "after": {"pin": "***"}},
+]
+PUBLIC_SIDE_EFFECTS = [
+    "also changed row 3 of account (city from Ulm to Rome)",
+    "also changed row 4 of account (password ***)",
+    "also added 1 row to login (session_key ***)",
+    "also removed 1 row from authtoken_token (key ***)",
+    "also changed row *** of authtoken_token (user from 3 to 4)",
+]
+
+
+@pytest.fixture
+def accounts(tmp_path: Path) -> Path:
+    """A table with an episode that changed accounts."""
+    path = tmp_path / "teacher/trajectories.parquet"
+    write_table(path, Trajectory, [a_trajectory(a_task(1), state_check=ROWS_WITH_SECRETS)])
+    return path
+
+
+def test_a_dataset_has_changed_columns_and_no_passwords(accounts, tmp_path):
+    export(Source.of([accounts]), tmp_path / "out", ORIGIN, str)
+    (row,) = rows(tmp_path / "out", "episodes", "train")
+    assert json.loads(row["changes"]) == PUBLIC_CHANGES
+    assert row["missing"] == ["a row of account (id 3) changed (password ***)"]
+    assert row["side_effects"] == PUBLIC_SIDE_EFFECTS
+    assert "the values of columns whose names mean a secret" in (tmp_path / "out/README.md").read_text()
+
+
+def test_atif_has_changed_columns_and_no_passwords(accounts, tmp_path):
+    export_as(format_named("atif"), Source.of([accounts]), tmp_path / "out", str)
+    (file,) = (tmp_path / "out").rglob("trajectory.json")
+    check = json.loads(file.read_text())["extra"]["waymark"]["state_check"]
+    assert (check["changes"], check["side_effects"]) == (PUBLIC_CHANGES, PUBLIC_SIDE_EFFECTS)
+    for secret in ("md5", "dbee90f1", "sw0rdfish", "k7x9q2", "40c81e"):
+        assert secret not in file.read_text()
 
 
 def test_numbers_that_json_cannot_hold_are_exported_as_texts(tmp_path):
@@ -166,6 +239,20 @@ def test_tables_in_folders_of_one_name_are_told_apart(project, table):
     assert f"| {other} | 7 |" in card
 
 
+@pytest.mark.parametrize(
+    ("texts", "public"),
+    [([83719264], ["***"]), (["mysql://root:change", "ada@example.org"], ["mysql://root:change", "ada@example.org"])],
+)
+def test_calls_are_json_whatever_is_removed_from_them(tmp_path, texts, public):
+    """A secret typed as a number, and texts that together look like an address with a password."""
+    turn = a_turn(0, tool_calls=[ToolCall(name="write", arguments={"text": text}) for text in texts])
+    path = tmp_path / "teacher/trajectories.parquet"
+    write_table(path, Trajectory, [a_trajectory(a_task(1), turns=0).model_copy(update={"turns": [turn]})])
+    export(Source.of([path]), tmp_path / "out", ORIGIN, Redaction(["83719264"]))
+    (row,) = rows(tmp_path / "out", "turns", "train")
+    assert [call["arguments"]["text"] for call in json.loads(row["tool_calls"])] == public
+
+
 @pytest.mark.slow
 @given(st.text(max_size=20), st.text(max_size=20), st.sampled_from([SECRET, "http://ada:swordfish@shop.test/"]))
 def test_no_secret_is_in_any_text(before, after, secret):
@@ -220,7 +307,7 @@ def test_the_command_exports_what_stages_wrote(project, capsys, monkeypatch):
         (["data"], "data exists and is not empty"),
         (["out", "--secret", "NOT_SET"], "--secret NOT_SET: the variable is not set"),
         (["out", "--table", "no.parquet"], r"no.parquet: no such file"),
-        (["out", "--secret", "SHORT"], "a secret has fewer than 6 characters"),
+        (["out", "--secret", "SHORT"], "the secret in SHORT has fewer than 6 characters"),
         (["out", "--table", "data/a/trajectories.parquet"], "no episode is left to export"),
         (["out", *["--table", "data/a/trajectories.parquet"] * 2], "a table is named twice; name each once"),
         (["out", "--licence", ""], "--licence '' is no name of the Hub: give one such as apache-2.0, or other"),
@@ -235,6 +322,15 @@ def test_what_cannot_be_exported_is_refused_and_leaves_nothing(project, capsys, 
     assert problem in capsys.readouterr().err
     assert not Path("out").exists()
     assert not [*project.glob(".*.part")]
+
+
+def test_a_short_secret_of_the_recipe_is_named_by_its_variable(project, capsys, monkeypatch):
+    """For a server that asks for no key, people set one such as EMPTY."""
+    monkeypatch.setenv("WAYMARK_VLLM_KEY", "EMPTY")
+    assert main(["export", "out", "--licence", "mit"]) == 1
+    assert "the secret in WAYMARK_VLLM_KEY has fewer than 6 characters" in capsys.readouterr().err
+    monkeypatch.delenv("WAYMARK_VLLM_KEY")
+    assert main(["export", "out", "--licence", "mit"]) == 0
 
 
 @pytest.mark.parametrize("name", ["trajectories.parquet", "verdicts.parquet"])

@@ -10,7 +10,7 @@ import yaml
 
 from components.cli.main import main
 from components.formats import format_of
-from components.records import Image, Outcome, Trajectory, Verdict
+from components.records import Image, Outcome, ToolCall, Trajectory, Verdict
 from components.store import read_table, write_table
 from tests.samples import a_task, a_trajectory, a_turn, a_verdict, png, shipped
 
@@ -62,6 +62,27 @@ def test_results_in_the_forms_of_benchmarks_are_read_back(here, capsys, name):
     read = [record.trajectory for record in format_of(Path("out")).read(Path("out"))]
     assert {trajectory.task_id for trajectory in read} == {trajectory.task_id for trajectory in stored(here)[:2]}
     assert all(SECRET not in file.read_text() for file in Path("out").rglob("*.json"))
+
+
+@pytest.mark.parametrize("name", ["agent_reward_bench", "atif", "inspect", "online_mind2web", "webvoyager"])
+def test_a_secret_that_was_typed_as_a_number_is_removed(here, monkeypatch, name):
+    monkeypatch.setenv("SHOP_PIN", "83719264")
+    call = ToolCall(name="write", arguments={"text": 83719264})
+    task = a_task(1, evaluator={"type": "qa", "answers": [83719264]})
+    trajectory = a_trajectory(task, turns=0).model_copy(update={"turns": [a_turn(0, tool_calls=[call])]})
+    write_table(here / "data/teacher/trajectories.parquet", Trajectory, [trajectory])
+    assert main(["export", "out", "--format", name, "--secret", "SHOP_PIN"]) == 0
+    assert all("83719264" not in file.read_text() for file in Path("out").rglob("*.json"))
+
+
+def test_a_number_of_a_field_stays_where_a_secret_has_its_digits(here, monkeypatch):
+    monkeypatch.setenv("SHOP_PIN", "837192")
+    turn = a_turn(0, token_ids=[837192], logprobs=[0.0])
+    trajectory = a_trajectory(a_task(1), turns=0).model_copy(update={"turns": [turn]})
+    write_table(here / "data/teacher/trajectories.parquet", Trajectory, [trajectory])
+    assert main(["export", "out", "--format", "atif", "--secret", "SHOP_PIN"]) == 0
+    (record,) = format_of(Path("out")).read(Path("out"))
+    assert record.trajectory.turns[0].token_ids == [837192]
 
 
 def test_a_document_has_the_verdict_and_only_filters_by_it(here):

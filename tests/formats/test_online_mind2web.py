@@ -102,7 +102,9 @@ def test_a_key_that_occurs_twice_is_no_result(tmp_path):
     text = json.dumps({"task": "a"})[:-1] + ', "task": "b"}'
     (place / "result.json").write_text(text)
     (record,) = OM2W.read(tmp_path)
-    assert "has the key 'task' twice" in record.reason
+    assert record.reason.endswith(
+        "has the key 'task' twice: correct it where the file is made, or leave the file out of the folder"
+    )
 
 
 def written(folder, *trajectories) -> list[dict]:
@@ -150,6 +152,22 @@ def test_a_call_that_failed_in_the_browser_is_an_error(tmp_path):
     ours = a_trajectory(a_task(1), turns=1, termination=Termination.MAX_STEPS, answer=None)
     (result,) = written(tmp_path / "out", ours.model_copy(update={"turns": [*ours.turns, failed]}))
     assert [step["action_status"] for step in result["action_history"]] == ["success", "error", "success"]
+
+
+def test_a_call_that_was_never_run_is_no_action(tmp_path):
+    """WebJudge reads factual actions only."""
+    cut_off, unknown = ToolCall(name="", error="no JSON"), ToolCall(name="press_: http", error="unknown tool")
+    click = ToolCall(name="click", arguments={"x": 1})
+    turns = [a_turn(0, tool_calls=[click, cut_off]), a_turn(1, tool_calls=[unknown]), a_turn(2, tool_calls=[cut_off])]
+    ours = a_trajectory(a_task(1), turns=0, termination=Termination.MAX_STEPS, answer=None)
+    (result,) = written(tmp_path / "out", ours.model_copy(update={"turns": turns}))
+    steps = [(step["action"], step["action_status"]) for step in result["action_history"]]
+    assert steps == [
+        ('click -> {"x": 1}', "error"),
+        ("NONE", "error"),
+        ("NONE", "error"),
+        ("ENDED -> max_steps", "success"),
+    ]
 
 
 @pytest.mark.parametrize(

@@ -151,6 +151,26 @@ def test_what_agent_reward_bench_publishes_is_written_as_it_was(tmp_path):
         assert ast.dump(ast.parse(ours["action"])) == ast.dump(ast.parse(step["action"]))
 
 
+RUN_JUDGE = {
+    "trajectory": {
+        *("agent", "benchmark", "flags", "goal", "model", "model_args", "seed", "steps", "summary_info"),
+        *("trajectory_dir", "valid"),
+    },
+    "step": {"action", "axtree", "axtree_pruned", "reasoning", "screenshot_path", "url"},
+}
+"""Keys that AgentRewardBench's scripts/run_judge.py (commit 66d795fc) and the package agent-reward-bench 0.1.2 read."""
+
+
+def test_agent_reward_benchs_script_finds_its_keys_and_the_agents_folder(tmp_path):
+    ours = a_trajectory(a_task(task_id="city/read_order+layout/3", source="city"), policy="base:6889af")
+    ARB.write(ours, None, tmp_path, str)
+    (file,) = (tmp_path / "cleaned/city/base_6889af").glob("**/*.json")
+    assert file.stem == "read_order+layout.3"
+    written = json.loads(file.read_text())
+    assert RUN_JUDGE["trajectory"] - {*written} == set()
+    assert [RUN_JUDGE["step"] - {*step} for step in written["steps"]] == [set()] * len(written["steps"])
+
+
 def test_what_the_agent_wrote_in_place_of_a_call_is_its_action(tmp_path):
     error = ToolCall(name="", error="no <tool_call> after the reasoning")
     lost = a_turn(0, response="<think>a</think>I give up", tool_calls=[error], parse_error="no call", feedback=[])
@@ -193,8 +213,16 @@ def test_an_answer_with_a_line_that_is_an_action_is_read_back(tmp_path):
     assert read_back(WEBVOYAGER, ours, tmp_path / "out").answer == ours.answer
 
 
-def test_a_task_that_webvoyagers_script_would_misread_is_not_written(tmp_path):
-    ours = a_trajectory(a_task(intent="Open the page that says: Please interact with us and get tea."))
+@pytest.mark.parametrize(
+    "intent",
+    [
+        "Open the page that says: Please interact with us and get tea.",
+        "Open the shop. Please interact with the contact form only.",
+        "Open the shop. Please\ninteract with the contact form only.",
+    ],
+)
+def test_a_task_that_webvoyagers_script_would_misread_is_not_written(tmp_path, intent):
+    ours = a_trajectory(a_task(intent=intent))
     with pytest.raises(NotWritable, match="the words or the address of its task would be read as others"):
         WEBVOYAGER.write(ours, None, tmp_path / "out", str)
 

@@ -124,6 +124,27 @@ def test_a_trajectory_is_what_our_judges_read(tmp_path):
     assert one.final_screenshot == png("blue")
 
 
+@pytest.mark.parametrize("folder", ["trajectories", "mine"])
+@pytest.mark.parametrize("first", ["trajectories/", ""])
+def test_screenshots_are_below_the_folder_that_was_named(tmp_path, folder, first):
+    """Published paths begin with `trajectories/`, whatever the folder is called here."""
+    place = cleaned(tmp_path / folder)
+    file = next((place / "cleaned").rglob("*.json"))
+    file.write_text(file.read_text().replace("trajectories/screenshots", f"{first}screenshots"))
+    (record,) = format_named("agent_reward_bench").read(place)
+    assert record.missing == ()
+    assert record.trajectory.turns[0].observation.screenshot == png("red")
+
+
+def test_a_missing_screenshot_is_named_as_the_file_has_it(tmp_path):
+    place = cleaned(tmp_path / "mine")
+    file = next((place / "cleaned").rglob("*.json"))
+    file.write_text(file.read_text().replace("trajectories/screenshots", "pictures"))
+    (record,) = format_named("agent_reward_bench").read(place)
+    name = f"pictures/webarena/{AGENT}/webarena.7/screenshot_step_0.png"
+    assert record.missing[0].startswith(f"{place / name} does not exist")
+
+
 def test_the_judge_sees_failed_actions_and_actions_without_a_message(tmp_path):
     folder = cleaned(tmp_path / "trajectories")
     file = next((folder / "cleaned").rglob("*.json"))

@@ -187,6 +187,18 @@ def test_marks_are_numbered_as_the_calls_are():
     assert [mark.number for mark in found] == [1, 3]
 
 
+def test_a_call_that_the_browser_did_not_run_leaves_no_mark():
+    clicks = [call("click", x=place, y=1) for place in range(1, 5)]
+    feedback = [
+        "Succeed: `click` at (1, 1) executed.",
+        "Failed: `click` execution failed: nothing is there.",
+        "Failed: `click` execution failed: the page has ended its task and no longer reacts.",
+        "Failed: `click` execution failed: it was not run, because the turn's time is over. A dialog opened.",
+    ]
+    shown = view(trajectory(turns=[turn(0, *clicks, feedback=feedback)]), None)
+    assert [mark.number for mark in shown.turns[0].marks] == [1, 2]
+
+
 def test_limits_leave_out_turns_and_cut_words_and_images():
     big = observation(viewport=(1280, 720), screenshot=png(viewport=(1280, 720)), text="x" * 100)
     shown = view(
