@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from components.agent import Completion, Prompt
 from components.agent.rendering import IM_END, IM_START, Text
@@ -17,7 +17,10 @@ from components.judge.verdicts import parse_verdict, verdict_text
 from components.model import VLM, Encoder, Sample
 from components.params import DistillParams, Params, SamplingParams
 from components.policies.generation import Row, generate_batch
-from components.records import Task, Trajectory, Verdict
+from components.records import Outcome, Task, Trajectory, Verdict
+
+MAX_CUT = 0.5
+"""Share of the answers to be learned that may be longer than the judge's own. Labels of a model may have a few."""
 
 
 def render(trajectory: Trajectory, params: Params) -> Prompt:
@@ -40,6 +43,26 @@ def target(verdict: Verdict, encoder: Encoder) -> list[int]:
 def training_sample(trajectory: Trajectory, verdict: Verdict, params: Params, encoder: Encoder) -> Sample:
     """One example of judge distillation."""
     return Sample(encoder.encode(render(trajectory, params)), target(verdict, encoder))
+
+
+def require_room(verdicts: Iterable[Verdict], encoder: Encoder, limit: int) -> float:
+    """The share of labelled answers that are longer than the judge's own may be, 0 to 1. A judge that has learned such
+    an answer is cut before its verdict, which is then `unparsed`.
+
+    Args:
+        limit: `judge.distill.max_response_tokens`.
+
+    Raises:
+        ValueError: it is more than `MAX_CUT`.
+    """
+    lengths = [len(target(label, encoder)) for label in verdicts if label.outcome in (Outcome.SUCCESS, Outcome.FAILURE)]
+    cut = sum(length > limit for length in lengths) / max(len(lengths), 1)
+    if cut > MAX_CUT:
+        raise ValueError(
+            f"judge.distill.max_response_tokens = {limit} cuts {cut:.0%} of the answers that the judge is to learn, "
+            f"before their verdict: set it to at least {max(lengths)}, which the longest one has"
+        )
+    return cut
 
 
 def hold_out(tasks: Sequence[Task], params: DistillParams, seed: int) -> set[str]:

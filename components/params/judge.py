@@ -72,7 +72,8 @@ class DistillParams(Section):
     screenshots: int = Field(default=3, ge=0)
     """The number of last screenshots in its prompt."""
     max_response_tokens: int = Field(default=256, gt=0)
-    """Limit of the judge's answer in tokens."""
+    """Limit of the judge's answer in tokens. If more than half of the answers that it is to learn are longer, the stage
+    refuses to train it."""
     decoding_tokens: Annotated[int, NoEffect] = Field(default=65536, gt=0)
     """Tokens of the verdicts that are decoded together: rows times the longest question with its answer. At most 32
     rows are decoded together. This bounds the key-value cache, which has 112 KiB per token for Qwen3-VL-2B."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from components import quality, store, tracking
 from components.judge import agreement
 from components.judge.calibration import Calibration, calibrate
-from components.judge.distilled import DistilledJudge, hold_out
+from components.judge.distilled import DistilledJudge, hold_out, require_room
 from components.judge.labelled_trajectories import REHEARSED, LabelledTrajectories
 from components.judge.mismatched import mismatched
 from components.judge.other_answers import WithOtherAnswers
@@ -103,8 +103,12 @@ def run_stage(workers: Workers) -> None:
             max_rows=split.available,
         )
         base = VLM.load(params.model.judge_base, params.model)
-        base_verdicts = DistilledJudge(base, run.key, params).judge(tested)
-        del base
+        untrained_judge = DistilledJudge(base, run.key, params)
+        limit = params.judge.distill.max_response_tokens
+        if cut := require_room(split.verdicts.values(), untrained_judge.encoder, limit):
+            print(f"warning: {cut:.0%} of the answers to learn exceed judge.distill.max_response_tokens", flush=True)
+        base_verdicts = untrained_judge.judge(tested)
+        del base, untrained_judge
         free_models()
         untrained = agreement(labels, [verdict.outcome for verdict in base_verdicts])
         curve: list[dict[str, float]] = []
@@ -141,6 +145,7 @@ def run_stage(workers: Workers) -> None:
                     for name, judged in compared.items()
                 ],
                 "trained_on": len(split.training),
+                "cut_answers": cut,
                 **packing,
                 "version": version,
                 "losses": curve,
