@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
-from pydantic_core import to_jsonable_python
+from pydantic_core import ErrorDetails, to_jsonable_python
 
 from components.params.choice import sections_in
 from components.params.dependence import ignored
@@ -41,7 +41,8 @@ def load(path: Path | str = DEFAULT_PATH) -> Params:
 
 
 def from_chain(chain: Sequence[Layer], model: type[S]) -> S:
-    """Validates a chain of files as `model`. An error names the file with the wrong value.
+    """Validates a chain of files as `model`. An error names the file with the wrong value; for a missing key, the file
+    with the section that lacks it.
 
     Raises:
         RecipeError: a field is wrong.
@@ -112,11 +113,17 @@ def _validated(raw: dict[str, Any], model: type[S], blamed: Callable[[tuple[str 
     try:
         section = model.model_validate(raw)
     except ValidationError as error:
-        lines = [explain(model, blamed(place(model, detail["loc"]).keys), detail) for detail in error.errors()]
+        lines = [explain(model, blamed(_wrong_keys(model, detail)), detail) for detail in error.errors()]
         raise RecipeError(redacted("\n".join(lines))) from error
     if without_effect := [f"{blamed(keys)}: {reason}" for keys, reason in ignored(section)]:
         raise RecipeError(redacted("\n".join(without_effect)))
     return section
+
+
+def _wrong_keys(model: type[Section], detail: ErrorDetails) -> tuple[str | int, ...]:
+    """The keys of the value with this error. A missing key has none: its section is wrong."""
+    keys = place(model, detail["loc"]).keys
+    return keys[:-1] if detail["type"] == "missing" else keys
 
 
 def _holds(keys: Any, path: tuple[str | int, ...]) -> bool:

@@ -251,8 +251,32 @@ def test_a_recipe_elsewhere_extends_a_shipped_one_even_of_its_name(folder: Path)
             {"mine": {"extends": "other"}, "other": {"extends": "base", "rl": {"kl": 1}}},
             r"recipes/other\.yaml: rl\.kl is now rl\.objective\.kl",
         ),
+        (
+            {"mine": {"extends": "base", "teacher": {"policy": "endpoint", "endpoint": ENDPOINT}}},
+            r"^recipes/mine\.yaml: teacher\.tasks: is missing$",
+        ),
+        (
+            {"mine": {"extends": "base", "browser": {"viewport": [1280]}}},
+            r"^recipes/mine\.yaml: browser\.viewport\.1: is missing$",
+        ),
+        (
+            {"mine": {"extends": "other", "seed": 1}, "other": {"name": "other"}},
+            r"(?m)^recipes/mine\.yaml: model: is missing$",
+        ),
     ],
-    ids=["unknown base", "two bases", "itself", "circle", "key", "key of the base", "value of the base", "old key"],
+    ids=[
+        "unknown base",
+        "two bases",
+        "itself",
+        "circle",
+        "key",
+        "key of the base",
+        "value of the base",
+        "old key",
+        "missing key of another kind",
+        "missing item",
+        "missing section",
+    ],
 )
 def test_an_error_names_the_file_and_the_key(folder: Path, recipes: dict, error: str) -> None:
     for name, keys in recipes.items():
