@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, get_args
 
 import pandas as pd
 
-from components.records import TRAINED_ON, Outcome, Split, Termination
+from components.records import TRAINED_ON, ErrorCause, Outcome, Split, Termination
 
 if TYPE_CHECKING:
     from great_expectations.expectations import Expectation
@@ -60,17 +60,33 @@ def trajectories(frame: pd.DataFrame, expected: int) -> Suite:
     ]
 
 
-def verdicts(frame: pd.DataFrame, trajectories: pd.DataFrame, min_positive: float, max_positive: float) -> Suite:
-    """One verdict per trajectory, and a share of successes (among successes and failures) within the limits."""
+def verdicts(
+    frame: pd.DataFrame, trajectories: pd.DataFrame, min_positive: float, max_positive: float, max_unanswered: float
+) -> Suite:
+    """One verdict per trajectory, a share of successes (among successes and failures) within the limits, and no more
+    than the share `max_unanswered` without an answer of the judge's endpoint.
+
+    The latter is the share of the trajectories that a judge can decide: not of those that the environment ended, that
+    no rule can judge, or that are failures whatever a judge says.
+    """
     import great_expectations.expectations as gxe
 
     unknown_ids = frame["trajectory_id"].where(~frame["trajectory_id"].isin(trajectories["trajectory_id"]))
-    return frame.assign(no_such_trajectory=unknown_ids), [
+    unanswered = frame["error_cause"] == ErrorCause.ENDPOINT.value
+    needs_judge = frame["trajectory_id"].isin(trajectories["trajectory_id"][trajectories["needs_judge"]])
+    can_be_judged = needs_judge & (unanswered | (frame["outcome"] != Outcome.ERROR.value))
+    frame = frame.assign(no_such_trajectory=unknown_ids, unanswered=unanswered.astype(float).where(can_be_judged))
+    return frame, [
         gxe.ExpectTableRowCountToEqual(value=len(trajectories)),
         *_ids("trajectory_id"),
         gxe.ExpectColumnValuesToBeNull(column="no_such_trajectory"),
         gxe.ExpectColumnValuesToNotBeNull(column="outcome"),
         gxe.ExpectColumnValuesToBeInSet(column="outcome", value_set=[outcome.value for outcome in Outcome]),
+        *(
+            [gxe.ExpectColumnMeanToBeBetween(column="unanswered", max_value=max_unanswered)]
+            if can_be_judged.any()
+            else []
+        ),
         gxe.ExpectColumnMeanToBeBetween(column="positive", min_value=min_positive, max_value=max_positive),
     ]
 
