@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -78,9 +79,15 @@ def complete(path: Path | str) -> str:
     Raises:
         RecipeError: as `load`.
     """
-    params, files = load(path), [layer.path.name for layer in read_chain(Path(path), RECIPES)]
-    origin = ", which extends ".join(f"recipes/{name}" if (RECIPES / name).exists() else name for name in files)
+    params, files = load(path), [layer.path for layer in read_chain(Path(path), RECIPES)]
+    origin = ", which extends ".join(map(_name_here, files))
     return with_header(origin, as_yaml(params.model_dump(mode="json")))
+
+
+def _name_here(file: Path) -> str:
+    """A recipe's path from the working folder; its name alone if it is outside, as params.yaml is for any machine."""
+    path = Path(os.path.relpath(file))
+    return path.name if ".." in path.parts else path.as_posix()
 
 
 def changed_from_base(path: Path | str) -> list[Change]:
