@@ -13,7 +13,7 @@ from pydantic_core import ErrorDetails, to_jsonable_python
 from components.params.choice import sections_in
 from components.params.dependence import ignored
 from components.params.file_header import with_header
-from components.params.inheritance import Change, Layer, changes, read_chain, resolve
+from components.params.inheritance import Change, Layer, changes, read_chain, resolve, useless_nulls
 from components.params.old_keys import moved
 from components.params.recipe import Params
 from components.params.recipe_file import RecipeError, as_yaml, explain, place
@@ -53,6 +53,8 @@ def from_chain(chain: Sequence[Layer], model: type[S]) -> S:
         held = [layer.path for layer in chain if _holds(layer.keys, keys)]
         return str(held[0] if held else chain[0].path)
 
+    if useless := useless_nulls(chain):
+        raise RecipeError("\n".join(useless))
     return _validated(resolve([*chain], model), model, blamed)
 
 
@@ -64,7 +66,7 @@ def parse(raw: dict[str, Any], where: str = "params") -> Params:
     """
     if outdated := moved(raw):
         raise RecipeError("\n".join(f"{where}: {line}" for line in outdated))
-    return _validated(raw, Params, lambda keys: where)
+    return from_chain([Layer(Path(where), raw)], Params)
 
 
 def find(recipe: Path | str) -> Path:

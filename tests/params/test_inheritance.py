@@ -333,3 +333,35 @@ def test_a_recipe_has_the_worlds_that_it_names_with_the_bases_keys() -> None:
     change = {"worlds": {"miniwob": {"train_per_family": 5}}}
     assert merge(base, change, Params) == {"worlds": {"miniwob": {"train": ["a"], "train_per_family": 5}}}
     assert merge(base, {"worlds": {"no_world": {}}}, Params) == {"worlds": {"no_world": {}}}
+
+
+def test_null_leaves_out_a_world_of_the_base(folder: Path) -> None:
+    both = {"worlds": {"miniwob": {"train_per_family": 3}, "encyclopaedia": None}}
+    write("two", {"extends": "base", "worlds": {"miniwob": {}, "encyclopaedia": {}}})
+    assert [*load(write("mine", {"extends": "two"} | both)).worlds] == ["miniwob"]
+    assert [*load(write("again", {"extends": "mine"} | both)).worlds] == ["miniwob"], "a copy of its base's lines"
+
+
+@pytest.mark.parametrize(
+    ("files", "error"),
+    [
+        (
+            {"mine": "extends: base\nworlds:\n  encyclopaedia:\n  miniwob: {}\n"},
+            r"^recipes/mine\.yaml: worlds\.encyclopaedia = null: no base has this world: write `encyclopaedia: \{\}`",
+        ),
+        (
+            {"middle": "extends: base\nworlds:\n  live:\n  miniwob: {}\n", "mine": "extends: middle\n"},
+            r"^recipes/middle\.yaml: worlds\.live = null",
+        ),
+        (
+            {"mine": "extends: base\nworlds:\n  miniwob:\n"},
+            r"^recipes/mine\.yaml: worlds: miniwob = null: this leaves no world: write `miniwob: \{\}` for the base",
+        ),
+    ],
+    ids=["no base has it", "middle", "the only one"],
+)
+def test_a_world_with_nothing_behind_its_name_is_refused(folder: Path, files: dict[str, str], error: str) -> None:
+    for name, text in files.items():
+        Path(f"recipes/{name}.yaml").write_text(text)
+    with pytest.raises(RecipeError, match=error):
+        load("recipes/mine.yaml")
