@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -158,6 +159,54 @@ def test_every_termination_is_known_and_an_episode_may_have_no_turn(tmp_path: Pa
 def test_a_broken_promise_about_verdicts_is_named(tmp_path: Path, verdicts: list, said: str) -> None:
     context = {"trajectories": trajectory_frame(TRAJECTORIES), **LIMITS}
     assert said in refusal(tmp_path, "verdicts", verdict_frame(verdicts), **context)
+
+
+@pytest.mark.parametrize(
+    ("suite", "frame", "context", "fix"),
+    [
+        (
+            "verdicts",
+            verdict_frame(a_verdict(trajectory) for trajectory in TRAJECTORIES),
+            {},
+            r"expect_column_mean_to_be_between positive .*: observed 1\.0\n    too many .*raise quality\.max_positive",
+        ),
+        (
+            "verdicts",
+            verdict_frame(a_verdict(trajectory, Outcome.FAILURE) for trajectory in TRAJECTORIES),
+            {},
+            r"observed 0\.0\n    too few attempts succeed: .*lower quality\.min_positive",
+        ),
+        (
+            "verdicts",
+            verdict_frame(a_verdict(trajectory, Outcome.UNPARSED) for trajectory in TRAJECTORIES),
+            {},
+            r"observed None\n    no trajectory is judged .*judge\.labels",
+        ),
+        (
+            "verdicts",
+            verdict_frame([*VERDICTS[:2], *(failed(one, ErrorCause.ENDPOINT) for one in TRAJECTORIES[2:])]),
+            {},
+            r"observed 0\.5\n    the judge's endpoint gave too few answers: .*raise quality\.max_unanswered",
+        ),
+        ("tasks", EVALUATION, {"min_training": 1}, r"observed 0\n    too few training tasks are left: .*tasks\.files"),
+        ("training", trajectory_frame([]), {}, r"observed 0\n    nothing is left to train on: .*curate"),
+        (
+            "training",
+            trajectory_frame([a_trajectory(TASKS[3])]),
+            {},
+            r"\n    the model is evaluated on these tasks: .*curate\.demonstrations",
+        ),
+    ],
+    ids=["too many", "too few", "no label", "outage", "no training task", "no trajectory", "evaluated"],
+)
+def test_a_failed_expectation_says_what_to_change(
+    tmp_path: Path, suite: str, frame: pd.DataFrame, context: dict, fix: str
+) -> None:
+    contexts: dict[str, dict] = {
+        "verdicts": {"trajectories": trajectory_frame(TRAJECTORIES), **LIMITS},
+        "training": {"evaluation": EVALUATION, "max_rows": 4},
+    }
+    assert re.search(fix, refusal(tmp_path, suite, frame, **contexts.get(suite, {}), **context))
 
 
 def test_an_unknown_outcome_is_named(tmp_path: Path) -> None:
