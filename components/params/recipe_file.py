@@ -44,12 +44,26 @@ class ShallowLoader(yaml.SafeLoader):
 
 
 class RecipeLoader(ShallowLoader):
-    """YAML that refuses duplicate keys: without the check, the first of two `rl:` sections would be lost silently."""
+    """YAML that refuses duplicate keys: without the check, the first of two `rl:` sections would be lost silently. A
+    key beside `<<` may be one of the merged section's, which it replaces."""
 
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict:
-        """A mapping. A duplicate key is an error."""
+    def __init__(self, stream: Any) -> None:
+        super().__init__(stream)
+        self._flat: set[int] = set()
+        """The ids of the mappings that have the keys of the merged ones already."""
+
+    def flatten_mapping(self, node: yaml.MappingNode) -> None:
+        """Replace `<<` by the keys of the merged sections. A duplicate key in the file is an error."""
+        if id(node) not in self._flat:
+            self._flat.add(id(node))
+            self._require_each_key_once(node)
+        super().flatten_mapping(node)
+
+    def _require_each_key_once(self, node: yaml.MappingNode) -> None:
         seen: set[object] = set()
         for key_node, _ in node.value:
+            if key_node.tag == "tag:yaml.org,2002:merge":
+                continue
             key = self.construct_object(key_node, deep=True)
             if not isinstance(key, Hashable):
                 raise yaml.constructor.ConstructorError(
@@ -60,7 +74,6 @@ class RecipeLoader(ShallowLoader):
                     "while reading a section", node.start_mark, f"found {key!r} twice", key_node.start_mark
                 )
             seen.add(key)
-        return super().construct_mapping(node, deep)
 
 
 class _Dumper(yaml.SafeDumper):
