@@ -131,6 +131,8 @@ def test_a_learning_rate_may_be_written_as_yaml_reads_it_as_text() -> None:
         ("rl: [", "not YAML: line 1, column 6: expected the node content, but found '<stream end>'$"),
         ("name: \x07", "not YAML: unacceptable character #x0007: special characters are not allowed"),
         ("name: ''", "name = '': must have at most 100 letters, digits"),
+        ("name: leaderboard", "name = 'leaderboard': Waymark writes reports/leaderboard.html itself: choose another"),
+        ("name: calibration", "name = 'calibration': Waymark writes reports/calibration.json itself: choose another"),
         (yaml.safe_dump(RECIPE) + "\nrl: {}\n", "found 'rl' twice"),
         ("sft:\n  lr: 1\n  lr: 2\n", "found 'lr' twice"),
     ],
