@@ -38,6 +38,12 @@ def test_recipes_are_shipped() -> None:
     [
         ({"rl__lr": -1}, ["rl.lr = -1", "greater than 0"]),
         ({"rl__lr": "fast"}, ["rl.lr = 'fast'", "valid number"]),
+        ({"seed": True}, ["seed = True: must be a number, and YAML reads yes, no, on, off, true and false as"]),
+        ({"rl__format_error": False}, ["rl.format_error = False: must be a number"]),
+        ({"rollout__per_host": True}, ["rollout.per_host = True: must be a number"]),
+        ({"inference__vllm": {"engine": {"a": [1]}}}, ["inference.vllm.engine: a = [1] must be a text, a number"]),
+        ({"teacher": None}, ["teacher = None: must be a section"]),
+        ({"teacher": "scripted"}, ["teacher = 'scripted': must be a section"]),
         ({"rl__lr": float("nan")}, ["rl.lr = nan", "finite"]),
         ({"evaluation__sampling": {"temperature": float("inf")}}, ["evaluation.sampling.temperature = inf", "finite"]),
         ({"rl__short__iterations": 1.5}, ["rl.short.iterations = 1.5", "valid integer"]),

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails, to_jsonable_python
@@ -22,6 +22,9 @@ from components.redaction import redacted
 
 DEFAULT_PATH = Path("params.yaml")
 RECIPES = Path("recipes")
+Keys: TypeAlias = tuple[str | int, ...]
+"""The way to a value in a recipe."""
+NUMBER = "must be a number, and YAML reads yes, no, on, off, true and false as truth values"
 S = TypeVar("S", bound=Section)
 
 
@@ -49,7 +52,7 @@ def from_chain(chain: Sequence[Layer], model: type[S]) -> S:
         RecipeError: a field is wrong.
     """
 
-    def blamed(keys: tuple[str | int, ...]) -> str:
+    def blamed(keys: Keys) -> str:
         held = [layer.path for layer in chain if _holds(layer.keys, keys)]
         return str(held[0] if held else chain[0].path)
 
@@ -118,24 +121,42 @@ def _defaults(section: type[Section]) -> dict[str, Any]:
     return values
 
 
-def _validated(raw: dict[str, Any], model: type[S], blamed: Callable[[tuple[str | int, ...]], str]) -> S:
+def _validated(raw: dict[str, Any], model: type[S], blamed: Callable[[Keys], str]) -> S:
     try:
         section = model.model_validate(raw)
     except ValidationError as error:
         lines = [explain(model, blamed(_wrong_keys(model, detail)), detail) for detail in error.errors()]
         raise RecipeError(redacted("\n".join(lines))) from error
+    if booleans := [
+        f"{blamed(keys)}: {'.'.join(map(str, keys))} = {value}: {NUMBER}" for keys, value in _booleans(raw, section)
+    ]:
+        raise RecipeError("\n".join(booleans))
     if without_effect := [f"{blamed(keys)}: {reason}" for keys, reason in ignored(section)]:
         raise RecipeError(redacted("\n".join(without_effect)))
     return section
 
 
-def _wrong_keys(model: type[Section], detail: ErrorDetails) -> tuple[str | int, ...]:
+def _wrong_keys(model: type[Section], detail: ErrorDetails) -> Keys:
     """The keys of the value with this error. A missing key has none: its section is wrong."""
     keys = place(model, detail["loc"]).keys
     return keys[:-1] if detail["type"] == "missing" else keys
 
 
-def _holds(keys: Any, path: tuple[str | int, ...]) -> bool:
+def _booleans(raw: object, value: object, keys: Keys = ()) -> Iterator[tuple[Keys, bool]]:
+    """The keys with a truth value that validation took for a number, such as `seed: yes`, which is 1 then."""
+    if isinstance(raw, bool):
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            yield keys, raw
+    elif isinstance(raw, Mapping):
+        inside = dict(value) if isinstance(value, Section | Mapping) else {}
+        for key, part in raw.items():
+            yield from _booleans(part, inside.get(key), (*keys, key))
+    elif isinstance(raw, list) and isinstance(value, list | tuple):
+        for index, (part, inner) in enumerate(zip(raw, value, strict=False)):
+            yield from _booleans(part, inner, (*keys, index))
+
+
+def _holds(keys: Any, path: Keys) -> bool:
     """Whether a file itself has a value at these keys."""
     for key in path:
         if isinstance(keys, Mapping):

@@ -149,7 +149,7 @@ def explain(model: type[Section], where: str, detail: ErrorDetails) -> str:
     if detail["type"] == "union_tag_invalid":
         key, tag = detail["ctx"]["discriminator"].strip("'"), detail["ctx"]["tag"]
         return f"{where}: {field}.{key} = {tag!r}: must be one of {detail['ctx']['expected_tags']}"
-    if detail["type"] == "model_type":
+    if detail["type"] in ("model_type", "model_attributes_type"):
         return f"{where}: {field} = {detail['input']!r}: must be a section, which is a mapping of its keys"
     message = detail["msg"].removeprefix("Value error, ")
     value = "" if isinstance(detail["input"], dict | BaseModel) else f" = {detail['input']!r}"
