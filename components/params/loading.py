@@ -69,7 +69,7 @@ def parse(raw: dict[str, Any], where: str = "params") -> Params:
     """
     if outdated := moved(raw):
         raise RecipeError("\n".join(f"{where}: {line}" for line in outdated))
-    return from_chain([Layer(Path(where), raw)], Params)
+    return _validated(raw, Params, lambda keys: where)
 
 
 def find(recipe: Path | str) -> Path:
