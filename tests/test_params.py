@@ -177,7 +177,7 @@ def test_merge_keys_of_yaml_are_read(tmp_path: Path) -> None:
     ],
     ids=["merged before it is read", "in the merged one", "beside the merged one"],
 )
-def test_a_key_may_stand_in_a_merged_section_and_beside_it_but_in_neither_twice(text: str, said: str | None) -> None:
+def test_a_key_may_be_merged_and_beside_the_merge_but_not_twice_in_either(text: str, said: str | None) -> None:
     if said is None:
         assert yaml.load(text, RecipeLoader) == {"a": {"x": 1}, "p": {"b": {"x": 2}}, "c": {"x": 2}}
         return
