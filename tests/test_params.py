@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from components.params import RecipeError, load, parse
+from components.params.recipe_file import RecipeLoader, syntax_problem
 from tests.samples import RECIPE, raw_recipe, recipe
 
 SHIPPED = sorted((Path(__file__).parent.parent / "recipes").glob("*.yaml"))
@@ -37,6 +38,12 @@ def test_recipes_are_shipped() -> None:
     [
         ({"rl__lr": -1}, ["rl.lr = -1", "greater than 0"]),
         ({"rl__lr": "fast"}, ["rl.lr = 'fast'", "valid number"]),
+        ({"seed": True}, ["seed = True: must be a number, and YAML reads yes, no, on, off, true and false as"]),
+        ({"rl__format_error": False}, ["rl.format_error = False: must be a number"]),
+        ({"rollout__per_host": True}, ["rollout.per_host = True: must be a number"]),
+        ({"inference__vllm": {"engine": {"a": [1]}}}, ["inference.vllm.engine: a = [1] must be a text, a number"]),
+        ({"teacher": None}, ["teacher = None: must be a section"]),
+        ({"teacher": "scripted"}, ["teacher = 'scripted': must be a section"]),
         ({"rl__lr": float("nan")}, ["rl.lr = nan", "finite"]),
         ({"evaluation__sampling": {"temperature": float("inf")}}, ["evaluation.sampling.temperature = inf", "finite"]),
         ({"rl__short__iterations": 1.5}, ["rl.short.iterations = 1.5", "valid integer"]),
@@ -130,6 +137,8 @@ def test_a_learning_rate_may_be_written_as_yaml_reads_it_as_text() -> None:
         ("rl: [", "not YAML: line 1, column 6: expected the node content, but found '<stream end>'$"),
         ("name: \x07", "not YAML: unacceptable character #x0007: special characters are not allowed"),
         ("name: ''", "name = '': must have at most 100 letters, digits"),
+        ("name: leaderboard", "name = 'leaderboard': Waymark writes reports/leaderboard.html itself: choose another"),
+        ("name: calibration", "name = 'calibration': Waymark writes reports/calibration.json itself: choose another"),
         (yaml.safe_dump(RECIPE) + "\nrl: {}\n", "found 'rl' twice"),
         ("sft:\n  lr: 1\n  lr: 2\n", "found 'lr' twice"),
     ],
@@ -140,6 +149,41 @@ def test_a_file_that_is_no_recipe_is_refused_by_its_name(tmp_path: Path, text: s
     with pytest.raises(RecipeError, match=said) as refusal:
         load(path)
     assert str(path) in str(refusal.value)
+
+
+MERGED = """
+extends: base
+rl:
+  long: {max_steps: 3}
+  short: {<<: &steps {iterations: 7, max_steps: 4}, max_steps: 8}
+evaluation: {sampling: {<<: [{temperature: 0.5}, {temperature: 0.6, top_p: 0.9}]}}
+"""
+
+
+def test_merge_keys_of_yaml_are_read(tmp_path: Path) -> None:
+    (tmp_path / "base.yaml").write_text(yaml.safe_dump(RECIPE))
+    (tmp_path / "mine.yaml").write_text(MERGED)
+    made = load(tmp_path / "mine.yaml")
+    assert (made.rl.short.iterations, made.rl.short.max_steps) == (7, 8)
+    assert (made.evaluation.sampling.temperature, made.evaluation.sampling.top_p) == (0.5, 0.9)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a: &a {x: 1}\np: {b: &b {<<: *a, x: 2}}\nc: {<<: *b}\n", None),
+        ("a: &a {x: 1, x: 2}\nc: {<<: *a}\n", "line 1, column 14: found 'x' twice"),
+        ("a: &a {x: 1}\nc: {<<: *a, y: 1, y: 2}\n", "line 2, column 19: found 'y' twice"),
+    ],
+    ids=["merged before it is read", "in the merged one", "beside the merged one"],
+)
+def test_a_key_may_be_merged_and_beside_the_merge_but_not_twice_in_either(text: str, said: str | None) -> None:
+    if said is None:
+        assert yaml.load(text, RecipeLoader) == {"a": {"x": 1}, "p": {"b": {"x": 2}}, "c": {"x": 2}}
+        return
+    with pytest.raises(yaml.YAMLError) as refused:
+        yaml.load(text, RecipeLoader)
+    assert syntax_problem(refused.value) == said
 
 
 def test_a_missing_recipe_says_how_to_get_one(tmp_path: Path) -> None:

@@ -57,6 +57,7 @@ BASE = [
     "serving_limits",
     "launch_environment",
     "vllm_arguments",
+    "stage_needs",
 ]
 TOOLS = {"mlflow": "tracking", "great_expectations": "quality"}
 """Libraries that one package alone imports; the stages and what they share use that package."""

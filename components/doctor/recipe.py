@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING
 
 from components.doctor.check import Check
 from components.params import RecipeError, VLLMParams, load
+from components.params.placement import STAGES
 from components.redaction import redacted
 from components.serving_limits import all_refusals, started_servers
+from components.stage_needs import missing_cuda, missing_files, missing_keys
 
 if TYPE_CHECKING:
     from components.plan.hardware import Gpu
@@ -53,13 +55,17 @@ def refused_servers(path: Path) -> list[Check]:
 
 def fits(path: Path, devices: Sequence[Gpu]) -> list[Check]:
     """Whether the recipe in use fits in the memory of these GPUs, or of this machine without them (`waymark plan`).
+    Where no plan can be made, such as for models whose shape is not known here, an optional line says why.
 
-    Nothing for a recipe that cannot be read, or whose models have a shape that is not known here, or that vLLM refuses.
+    Nothing for a recipe that cannot be read, or that vLLM refuses.
     """
     from components.plan import PlanOptions, plan
 
     try:
         params = load(path)
+    except RecipeError:
+        return []
+    try:
         if params.model.device == "cpu":
             planned = plan(path)
         elif not devices:
@@ -67,8 +73,9 @@ def fits(path: Path, devices: Sequence[Gpu]) -> list[Check]:
             return [Check("recipe fits", False, f"{params.name} asks for a GPU, and {_no_gpu()}", fix)]
         else:
             planned = plan(path, PlanOptions(devices=len(devices), device_memory=min(gpu.memory for gpu in devices)))
-    except RecipeError:
-        return []
+    except RecipeError as error:
+        fix = f"`waymark plan {path}` shows the plan when the finding is corrected"
+        return [] if all_refusals(params) else [Check("recipe fits", False, str(error), fix, required=False)]
     if not planned.reasons:
         place = ", ".join(gpu.name for gpu in devices) if params.model.device == "cuda" else "this machine's memory"
         return [Check("recipe fits", True, f"{params.name} in {place}, by `waymark plan`")]
@@ -79,8 +86,8 @@ def machine_fits(path: Path, devices: Sequence[Gpu]) -> list[Check]:
     """Whether this machine's own memory and the disks of its folders hold what the recipe in use needs. What certainly
     does not fit fails; what probably does not is optional, because it is an estimate.
 
-    Nothing for a recipe that cannot be read, or whose models have a shape that is not known here, for one that asks for
-    a GPU on a machine without, and for one that sends stages to other machines.
+    Nothing for a recipe that cannot be read, or of which no plan can be made (`fits` says why), for one that asks for a
+    GPU on a machine without, and for one that sends stages to other machines.
     """
     from components.plan import PlanOptions, plan_host
     from components.plan.disk import GB
@@ -155,20 +162,41 @@ def _no_gpu() -> str:
     return "nvidia-smi lists none" if visible is None else f"CUDA_VISIBLE_DEVICES={visible} leaves none visible"
 
 
-def base_model(root: Path, recipe: Path) -> Check:
-    """Whether the recipe's base model has its files; a name on a model hub is not checked."""
+def stages_need(path: Path, root: Path = Path()) -> list[Check]:
+    """A line for each thing beside models that the pipeline asks for before the recipe's first stage: keys of
+    endpoints, files, and a PyTorch for the recipe's device. Nothing for a recipe that cannot be read; stages that run
+    on other machines need theirs there."""
     try:
-        base = load(recipe).model.base
+        params = load(path)
     except RecipeError:
-        base = "data/base_model"
-    fix = f"git checkout {base}" if _is_committed(root, base) else "train it, or correct model.base"
+        return []
+    here = [stage for stage in STAGES if params.placement.pool(stage) is None]
+    lines = [*missing_cuda(params, here), *missing_keys(params, here), *missing_files(params, root, here)]
+    return [Check("stages", False, line, "as the finding says") for line in lines]
+
+
+def base_models(root: Path, recipe: Path) -> list[Check]:
+    """Whether the recipe's base model has its files, and that of the distilled judge, if it is another; a name on a
+    model hub is not checked."""
+    try:
+        model = load(recipe).model
+    except RecipeError:
+        return [_base_model(root, "base model", "base", "data/base_model")]
+    checks = [_base_model(root, "base model", "base", model.base)]
+    if model.judge_base != model.base:
+        checks.append(_base_model(root, "judge's base", "judge_base", model.judge_base))
+    return checks
+
+
+def _base_model(root: Path, name: str, key: str, base: str) -> Check:
+    fix = f"git checkout {base}" if _is_committed(root, base) else f"train it, or correct model.{key}"
     if (root / base).is_dir():
         config, weights = (root / base / "config.json").exists(), list((root / base).glob("*.safetensors"))
         ok = config and bool(weights)
-        return Check("base model", ok, base if ok else f"{base} lacks its config or weights", fix)
+        return Check(name, ok, base if ok else f"{base} lacks its config or weights", fix)
     if base.startswith(("data/", "models/", ".", "/")):
-        return Check("base model", False, f"no {base}", fix)
-    return Check("base model", True, f"{base}, a name on a model hub: fetched when first used")
+        return Check(name, False, f"no {base}", fix)
+    return Check(name, True, f"{base}, a name on a model hub: fetched when first used")
 
 
 def _is_committed(root: Path, folder: str) -> bool:

@@ -7,7 +7,7 @@ from pathlib import Path
 from components.doctor.check import Check
 from components.doctor.machine import cores, disk, dvc, gpu, memory, packages, python
 from components.doctor.programs import broken_worlds, chromium, headless_shell, world_programs
-from components.doctor.recipe import base_model, placement, recipe, recipe_fits, shared_memory, vllm
+from components.doctor.recipe import base_models, placement, recipe, recipe_fits, shared_memory, stages_need, vllm
 
 LOCK = Path("requirements/cpu.txt")
 
@@ -31,7 +31,8 @@ def examine(root: Path = Path("."), lock: Path = LOCK, named: Path | None = None
         *recipe_fits(in_use),
         *shared_memory(in_use),
         *placement(in_use),
-        base_model(root, in_use),
+        *base_models(root, in_use),
+        *stages_need(in_use, root),
         cores(),
         memory(),
         disk(root),

@@ -191,6 +191,9 @@ class QualityParams(Section):
     """Least share of successes among labelled trajectories; with fewer the stage fails."""
     max_positive: float = Field(default=0.99, ge=0, le=1)
     """Bounds on the share of successes among labelled trajectories."""
+    max_unanswered: float = Field(default=0.25, ge=0, le=1)
+    """Largest share of finished trajectories without a label because the judge's endpoint refused the request or did
+    not answer; with more the stage that labels fails, and its next run asks about those again."""
 
     @model_validator(mode="after")
     def _bounds_in_order(self) -> QualityParams:

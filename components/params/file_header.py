@@ -68,7 +68,7 @@ def read_written(path: Path) -> Written:
         OSError: the file cannot be read.
     """
     text = path.read_text(encoding="utf-8", errors="replace")
-    source = re.match(re.escape(_WRITTEN) + r"(.+?\.yaml)[,.] ", text)
+    source = re.match(re.escape(_WRITTEN) + r"(.+?\.ya?ml)[,.] ", text)
     before, marker, after = text.partition(_DIGEST)
     digest, _, keys = after.partition("\n")
     if not marker:

@@ -111,10 +111,13 @@ def _differing(present: Params | None, other: Params | None) -> list[str] | None
 
 
 def _base(source: str | None, file: Path) -> Path | None:
-    """The recipe from which params.yaml was written; one outside of recipes/ is known by the name of its file alone."""
+    """The recipe from which params.yaml was written; one outside of the working folder is known by the name of its file
+    alone."""
     if source is None:
         return None
-    return next((path for path in (Path(source), file) if path.name == Path(source).name and path.is_file()), None)
+    if Path(source).is_file():
+        return Path(source)
+    return file if file.name == source else None
 
 
 def _summary(base: Path | None, keys: list[str] | None) -> str:

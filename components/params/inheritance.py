@@ -2,9 +2,10 @@
 
 A section of the recipe is merged into the base's section key by key. Every other value replaces the base's value: a
 scalar, a list, `null`, and a mapping whose keys are the user's names (`tasks.sites`, `rl.objective.max_per_source`).
-`null` instead of a section removes the section; a recipe that extends this one starts that section from the defaults.
-`worlds` names all worlds of a recipe: a world that it does not name is not taken from the base, and the section of a
-world that it names is merged into the base's section.
+`null` instead of an optional section (`judge.model`, `model.lora`) removes the section; a recipe that extends this one
+starts that section from the defaults. Other sections cannot be removed.
+`worlds` names all worlds of a recipe: a world that it does not name, or names with `null`, is not taken from the base.
+The section of another world is merged into the section that the base has of it.
 If a section has several kinds (`rl.objective.name`, `teacher.policy`) and a recipe changes the kind, the recipe keeps
 none of the base's keys of that section. If a recipe changes a key so that others have no effect (`dependence`), it does
 not have the base's values of those.
@@ -66,6 +67,20 @@ def resolve(chain: list[Layer], model: type[Section]) -> dict[str, Any]:
     for layer in reversed(chain):
         keys = merge(keys, layer.keys, model)
     return keys
+
+
+def useless_nulls(chain: Sequence[Layer]) -> list[str]:
+    """A line for each world with null in a file none of whose bases has that world: null only leaves out a world of a
+    base, and YAML reads a name with nothing behind it as null."""
+    worlds = [layer.keys.get("worlds") for layer in chain]
+    named = [section if isinstance(section, Mapping) else {} for section in worlds]
+    return [
+        f"{layer.path}: worlds.{name} = null: no base has this world: write `{name}: {{}}` for the world with its "
+        "defaults, or leave it out"
+        for number, layer in enumerate(chain)
+        for name, keys in named[number].items()
+        if keys is None and all(base.get(name) is None for base in named[number + 1 :])
+    ]
 
 
 def merge(base: Mapping[str, Any], change: Mapping[str, Any], section: type[Section]) -> dict[str, Any]:

@@ -130,6 +130,14 @@ class VLLMParams(Section):
     """Additional engine arguments of vLLM, such as `gpu_memory_utilization`. Those of speed and memory change no
     result."""
 
+    @field_validator("engine", mode="before")
+    @classmethod
+    def _plain_values(cls, engine: object) -> object:
+        for name, value in engine.items() if isinstance(engine, dict) else ():
+            if not isinstance(value, str | int | float | bool | None):
+                raise ValueError(f"{name} = {value!r} must be a text, a number, true, false or null")
+        return engine
+
     @field_validator("engine")
     @classmethod
     def _additional(cls, engine: dict[str, Any]) -> dict[str, Any]:

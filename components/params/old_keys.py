@@ -13,7 +13,7 @@ RENAMED = {
     "rl.clip_low": "rl.objective.clip_low",
     "rl.clip_high": "rl.objective.clip_high",
     "rl.tis_cap": "rl.objective.tis_cap",
-    "rl.kl": "rl.objective.kl, of m_grpo",
+    "rl.kl": "rl.objective.kl, of mm_grpo and m_grpo",
     "rl.drop_repeats": "rl.objective.drop_repeats, of filtered_bc",
     "rl.demonstrations": "rl.objective.demonstrations, of rft",
     "rl.max_per_source": "rl.objective.max_per_source, of rft",

@@ -43,12 +43,16 @@ from components.params.section import NoEffect, Section, Seed
 from components.params.teacher import Teacher
 from components.params.worlds import WorldSections
 
+OTHER_REPORTS = {"leaderboard": "reports/leaderboard.html", "calibration": "reports/calibration.json"}
+"""Files with which the report of a recipe of the same name would share its place."""
+
 
 class Params(Section):
     """A whole recipe."""
 
     name: str
-    """Letters, digits, `.`, `_` and `-`; the first is a letter or a digit."""
+    """Letters, digits, `.`, `_` and `-`; the first is a letter or a digit. Not `leaderboard` or `calibration`: other
+    files in `reports/` have these names."""
     seed: Seed = 0
     """Seed of all random draws: tasks, attempts, training and bootstraps. Stages derive their own seeds from it."""
     model: ModelParams
@@ -95,6 +99,8 @@ class Params(Section):
                 "must have at most 100 letters, digits, `.`, `_` and `-`, and begin with a letter or a digit, because "
                 "files of reports have this name"
             )
+        if name in OTHER_REPORTS:
+            raise ValueError(f"Waymark writes {OTHER_REPORTS[name]} itself: choose another name for the recipe")
         return name
 
     @model_validator(mode="after")

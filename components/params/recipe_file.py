@@ -44,12 +44,26 @@ class ShallowLoader(yaml.SafeLoader):
 
 
 class RecipeLoader(ShallowLoader):
-    """YAML that refuses duplicate keys: without the check, the first of two `rl:` sections would be lost silently."""
+    """YAML that refuses duplicate keys: without the check, the first of two `rl:` sections would be lost silently. A
+    key beside `<<` may be one of the merged section's, which it replaces."""
 
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict:
-        """A mapping. A duplicate key is an error."""
+    def __init__(self, stream: Any) -> None:
+        super().__init__(stream)
+        self._flat: set[int] = set()
+        """The ids of the mappings that have the keys of the merged ones already."""
+
+    def flatten_mapping(self, node: yaml.MappingNode) -> None:
+        """Replace `<<` by the keys of the merged sections. A duplicate key in the file is an error."""
+        if id(node) not in self._flat:
+            self._flat.add(id(node))
+            self._require_each_key_once(node)
+        super().flatten_mapping(node)
+
+    def _require_each_key_once(self, node: yaml.MappingNode) -> None:
         seen: set[object] = set()
         for key_node, _ in node.value:
+            if key_node.tag == "tag:yaml.org,2002:merge":
+                continue
             key = self.construct_object(key_node, deep=True)
             if not isinstance(key, Hashable):
                 raise yaml.constructor.ConstructorError(
@@ -60,7 +74,6 @@ class RecipeLoader(ShallowLoader):
                     "while reading a section", node.start_mark, f"found {key!r} twice", key_node.start_mark
                 )
             seen.add(key)
-        return super().construct_mapping(node, deep)
 
 
 class _Dumper(yaml.SafeDumper):
@@ -136,7 +149,7 @@ def explain(model: type[Section], where: str, detail: ErrorDetails) -> str:
     if detail["type"] == "union_tag_invalid":
         key, tag = detail["ctx"]["discriminator"].strip("'"), detail["ctx"]["tag"]
         return f"{where}: {field}.{key} = {tag!r}: must be one of {detail['ctx']['expected_tags']}"
-    if detail["type"] == "model_type":
+    if detail["type"] in ("model_type", "model_attributes_type"):
         return f"{where}: {field} = {detail['input']!r}: must be a section, which is a mapping of its keys"
     message = detail["msg"].removeprefix("Value error, ")
     value = "" if isinstance(detail["input"], dict | BaseModel) else f" = {detail['input']!r}"

@@ -13,7 +13,7 @@ from components.params.section import Section
 
 
 def _sections(value: object) -> object:
-    """Validates the keys of each world with the world's own model. A world with null is left out."""
+    """Validates the keys of each world with the world's own model. A world with null, which a base has, is left out."""
     if not isinstance(value, Mapping):
         return value
     sections: dict[str, Section] = {}
@@ -30,6 +30,9 @@ def _sections(value: object) -> object:
                 problems += [explain(model_of(str(name)), f"worlds.{name}", detail) for detail in error.errors()]
     if problems:
         raise ValueError("; ".join(problems))
+    if value and not sections:
+        nulls = " and ".join(f"{name} = null" for name in value)
+        raise ValueError(f"{nulls}: this leaves no world: write `{next(iter(value))}: {{}}` for the base's keys")
     return sections
 
 

@@ -11,12 +11,14 @@ import torch
 import torch.distributed
 
 from components.launch_environment import before_launch
-from components.params import load
+from components.params import Params, load
+from components.stage_needs import without_cuda
 from components.training.workers import Workers
 
 
 class TooFewGPUs(RuntimeError):
-    """The recipe asks for more training processes than there are GPUs; each process needs one."""
+    """The recipe asks for more training processes than there are GPUs; each process needs one. Or it asks for a GPU,
+    and PyTorch finds none."""
 
 
 LAUNCHED = "WORLD_SIZE"
@@ -31,20 +33,16 @@ def process_group(module: str, *arguments: str) -> Iterator[Workers]:
     replaces it with exec, and this call does not return. A process group that was launched by hand works as well.
 
     Raises:
-        TooFewGPUs: there are fewer GPUs than processes; raised before anything is launched.
+        TooFewGPUs: a recipe for GPUs has more processes than there are; raised before anything is launched.
     """
     params = load()
     if LAUNCHED in os.environ:
         workers = Workers.join(cpu=params.model.device == "cpu")
     elif params.training.processes == 1:
+        _require_gpus(params)
         workers = Workers()
     else:
-        gpus = torch.cuda.device_count()
-        if params.model.device == "cuda" and gpus < params.training.processes:
-            raise TooFewGPUs(
-                f"training.processes = {params.training.processes}, but this machine has {gpus} GPUs: lower "
-                "training.processes"
-            )
+        _require_gpus(params)
         command = launcher(params.training.processes, module, *arguments)
         os.execve(sys.executable, command, before_launch(os.environ))
     yield workers
@@ -52,6 +50,18 @@ def process_group(module: str, *arguments: str) -> Iterator[Workers]:
         workers.shut_down()
     if torch.distributed.is_initialized():
         torch.distributed.destroy_process_group()
+
+
+def _require_gpus(params: Params) -> None:
+    gpus = torch.cuda.device_count()
+    if params.model.device == "cpu" or gpus >= params.training.processes:
+        return
+    if gpus == 0:
+        fix = without_cuda() or "run this where `nvidia-smi` lists a GPU, or set model.device to cpu"
+        raise TooFewGPUs(f"model.device = cuda, but PyTorch finds no GPU: {fix}")
+    raise TooFewGPUs(
+        f"training.processes = {params.training.processes}, but this machine has {gpus} GPUs: lower training.processes"
+    )
 
 
 def launcher(processes: int, module: str, *arguments: str) -> list[str]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import pandas as pd
 
 from components.records import Outcome, Task, Trajectory, Verdict
+from components.success import needs_judge
 
 _TASK = {
     "task_id": "str",
@@ -20,8 +21,12 @@ _TASK = {
 _TRAJECTORY = {
     **dict.fromkeys(("trajectory_id", "task_id", "website", "split", "policy", "termination"), "str"),
     **dict.fromkeys(("seed", "attempt", "turns", "response_characters"), "Int64"),
+    "needs_judge": "bool",
 }
-_VERDICT = {**dict.fromkeys(("trajectory_id", "outcome", "judge", "judge_version"), "str"), "positive": "float64"}
+_VERDICT = {
+    **dict.fromkeys(("trajectory_id", "outcome", "error_cause", "judge", "judge_version"), "str"),
+    "positive": "float64",
+}
 
 
 def task_frame(tasks: Iterable[Task]) -> pd.DataFrame:
@@ -44,6 +49,7 @@ def trajectory_frame(trajectories: Iterable[Trajectory]) -> pd.DataFrame:
             "attempt": trajectory.attempt,
             "turns": len(trajectory.turns),
             "response_characters": trajectory.response_characters,
+            "needs_judge": needs_judge(trajectory),
         }
         for trajectory in trajectories
     )
@@ -51,12 +57,14 @@ def trajectory_frame(trajectories: Iterable[Trajectory]) -> pd.DataFrame:
 
 
 def verdict_frame(verdicts: Iterable[Verdict]) -> pd.DataFrame:
-    """One row per verdict. `positive` is 1 for success, 0 for failure, and empty for other outcomes."""
+    """One row per verdict. `positive` is 1 for success, 0 for failure, and empty for other outcomes; `error_cause` is
+    empty unless the outcome is an error."""
     positive = {Outcome.SUCCESS: 1.0, Outcome.FAILURE: 0.0}
     rows = (
         {
             "trajectory_id": verdict.trajectory_id,
             "outcome": verdict.outcome.value,
+            "error_cause": None if verdict.error_cause is None else verdict.error_cause.value,
             "judge": verdict.judge,
             "judge_version": verdict.judge_version,
             "positive": positive.get(verdict.outcome),

@@ -30,7 +30,8 @@ _MAX_SHOWN = 5
 
 
 class QualityError(ValueError):
-    """A table that the next stage cannot use. One line per failed expectation, then the page to open."""
+    """A table that the next stage cannot use: each failed expectation with the remedy, if it has one, then the page to
+    open."""
 
 
 def check(suite: str, frame: pd.DataFrame, *, docs_dir: Path, **context: object) -> None:
@@ -43,7 +44,7 @@ def check(suite: str, frame: pd.DataFrame, *, docs_dir: Path, **context: object)
         context: the other arguments of the suite's function, by name.
 
     Raises:
-        QualityError: names each failed expectation with the observed values, and the page.
+        QualityError: names each failed expectation with the observed values and what a user can change, and the page.
     """
     if suite not in SUITES:
         raise ValueError(f"no suite {suite!r}; there are {', '.join(SUITES)}")
@@ -85,6 +86,8 @@ def _failures(result: Result) -> list[str]:
         lines.append(
             f"  {config.type}{column}{f' {arguments}' if arguments else ''}: observed {_observed(check_result.result)}"
         )
+        if fix := (config.meta or {}).get(suites.FIX):
+            lines.append(f"    {fix}")
     return lines
 
 

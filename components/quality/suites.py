@@ -1,7 +1,8 @@
 """The expectations of each table.
 
 A suite is a function of a table and related facts. It returns the table, with added columns that name the rows which
-break a rule between tables, and the expectations.
+break a rule between tables, and the expectations. An expectation that a user's choice may break has a sentence for the
+error, which says what to change.
 """
 
 from __future__ import annotations
@@ -10,12 +11,14 @@ from typing import TYPE_CHECKING, get_args
 
 import pandas as pd
 
-from components.records import TRAINED_ON, Outcome, Split, Termination
+from components.records import TRAINED_ON, ErrorCause, Outcome, Split, Termination
 
 if TYPE_CHECKING:
     from great_expectations.expectations import Expectation
 
 SPLITS = get_args(Split)
+FIX = "fix"
+"""The key of an expectation's metadata with the sentence for the error."""
 Suite = tuple[pd.DataFrame, "list[Expectation]"]
 
 
@@ -34,7 +37,17 @@ def tasks(frame: pd.DataFrame, max_rows: int | None = None, min_training: int = 
     frame = frame.assign(also_trained_on=overlap.reindex(frame.index), training_tasks=is_training.astype(int))
     return frame, [
         gxe.ExpectTableRowCountToBeBetween(min_value=1, max_value=max_rows),
-        *([gxe.ExpectColumnSumToBeBetween(column="training_tasks", min_value=min_training)] if min_training else []),
+        *(
+            [
+                gxe.ExpectColumnSumToBeBetween(
+                    column="training_tasks",
+                    min_value=min_training,
+                    meta=_fix("too few training tasks are left: name more in worlds or tasks.files, or loosen filters"),
+                )
+            ]
+            if min_training
+            else []
+        ),
         *_ids("task_id"),
         *_filled("intent"),
         *_filled("start_url"),
@@ -60,18 +73,48 @@ def trajectories(frame: pd.DataFrame, expected: int) -> Suite:
     ]
 
 
-def verdicts(frame: pd.DataFrame, trajectories: pd.DataFrame, min_positive: float, max_positive: float) -> Suite:
-    """One verdict per trajectory, and a share of successes (among successes and failures) within the limits."""
+def verdicts(
+    frame: pd.DataFrame, trajectories: pd.DataFrame, min_positive: float, max_positive: float, max_unanswered: float
+) -> Suite:
+    """One verdict per trajectory, a share of successes (among successes and failures) within the limits, and no more
+    than the share `max_unanswered` without an answer of the judge's endpoint.
+
+    The latter is the share of the trajectories that a judge can decide: not of those that the environment ended, that
+    no rule can judge, or that are failures whatever a judge says.
+    """
     import great_expectations.expectations as gxe
 
     unknown_ids = frame["trajectory_id"].where(~frame["trajectory_id"].isin(trajectories["trajectory_id"]))
-    return frame.assign(no_such_trajectory=unknown_ids), [
+    unanswered = frame["error_cause"] == ErrorCause.ENDPOINT.value
+    needs_judge = frame["trajectory_id"].isin(trajectories["trajectory_id"][trajectories["needs_judge"]])
+    can_be_judged = needs_judge & (unanswered | (frame["outcome"] != Outcome.ERROR.value))
+    frame = frame.assign(no_such_trajectory=unknown_ids, unanswered=unanswered.astype(float).where(can_be_judged))
+    return frame, [
         gxe.ExpectTableRowCountToEqual(value=len(trajectories)),
         *_ids("trajectory_id"),
         gxe.ExpectColumnValuesToBeNull(column="no_such_trajectory"),
         gxe.ExpectColumnValuesToNotBeNull(column="outcome"),
         gxe.ExpectColumnValuesToBeInSet(column="outcome", value_set=[outcome.value for outcome in Outcome]),
-        gxe.ExpectColumnMeanToBeBetween(column="positive", min_value=min_positive, max_value=max_positive),
+        *(
+            [
+                gxe.ExpectColumnMeanToBeBetween(
+                    column="unanswered",
+                    max_value=max_unanswered,
+                    meta=_fix(
+                        "the judge's endpoint gave too few answers: run again when judge.model.endpoint answers, which "
+                        "asks about these trajectories alone, or raise quality.max_unanswered"
+                    ),
+                )
+            ]
+            if can_be_judged.any()
+            else []
+        ),
+        gxe.ExpectColumnMeanToBeBetween(
+            column="positive",
+            min_value=min_positive,
+            max_value=max_positive,
+            meta=_fix(_balance(frame["positive"].mean(), min_positive)),
+        ),
     ]
 
 
@@ -82,13 +125,39 @@ def training(frame: pd.DataFrame, evaluation: pd.DataFrame, max_rows: int) -> Su
 
     overlap = frame["task_id"].where(_overlaps(frame, evaluation))
     return frame.assign(evaluated_on=overlap), [
-        gxe.ExpectTableRowCountToBeBetween(min_value=1, max_value=max_rows),
+        gxe.ExpectTableRowCountToBeBetween(
+            min_value=1,
+            max_value=max_rows,
+            meta=_fix("nothing is left to train on: use a better teacher or more tasks, or loosen the limits of curate")
+            if frame.empty
+            else None,
+        ),
         *_ids("trajectory_id"),
         gxe.ExpectColumnValuesToNotBeNull(column="task_id"),
-        gxe.ExpectColumnValuesToBeNull(column="evaluated_on"),
+        gxe.ExpectColumnValuesToBeNull(
+            column="evaluated_on",
+            meta=_fix("the model is evaluated on these tasks: take them out of the files of curate.demonstrations"),
+        ),
         gxe.ExpectColumnValuesToNotBeNull(column="response_characters"),
         gxe.ExpectColumnValuesToBeBetween(column="response_characters", min_value=1),
     ]
+
+
+def _fix(sentence: str) -> dict[str, str]:
+    """The metadata of an expectation with the sentence that `gate` prints when it fails."""
+    return {FIX: sentence}
+
+
+def _balance(share: float, least: float) -> str:
+    """What to do about a share of successes outside of its limits; NaN: nothing is a success or a failure."""
+    if pd.isna(share):
+        return "no trajectory is judged a success or a failure: check that judge.labels names a judge that can"
+    if share < least:
+        return "too few attempts succeed: ask a better teacher or train more in sft, or lower quality.min_positive"
+    return (
+        "too many attempts succeed, and a judge and RL learn from failures, too: raise teacher.noise of a scripted "
+        "teacher or add harder tasks, or raise quality.max_positive"
+    )
 
 
 def _ids(column: str) -> list[Expectation]:

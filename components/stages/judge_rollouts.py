@@ -43,6 +43,7 @@ def main() -> None:
             trajectories=quality.trajectory_frame(finished),
             min_positive=params.quality.min_positive,
             max_positive=params.quality.max_positive,
+            max_unanswered=params.quality.max_unanswered,
         )
         write_table(OUT / "trajectories.parquet", Trajectory, finished)
         write_table(OUT / "verdicts.parquet", Verdict, verdicts)

@@ -23,6 +23,7 @@ def main() -> None:
             trajectories=quality.trajectory_frame(iter_table(TRAJECTORIES, Trajectory)),
             min_positive=limits.min_positive,
             max_positive=limits.max_positive,
+            max_unanswered=limits.max_unanswered,
         )
         write_table(OUT, Verdict, verdicts)
         run.traces(iter_table(TRAJECTORIES, Trajectory), verdicts)

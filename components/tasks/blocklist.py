@@ -198,13 +198,15 @@ def read(path: Path = PATH) -> list[BlockedHost]:
     """The list; empty if the file does not exist.
 
     Raises:
-        ValueError: the file is no such list; the message names the entry.
+        ValueError: the file cannot be read, or is no such list; the message names the entry.
     """
     if not path.exists():
         return []
     try:
         rows = json.loads(path.read_text())
         return [BlockedHost.model_validate(row) for row in rows]
+    except OSError as error:
+        raise ValueError(f"{path} cannot be read ({error.strerror}); make it a file, with [] in it") from error
     except (ValueError, TypeError) as error:
         raise ValueError(f"{path} is no list of blocked hosts ({error}); correct it, or write [] into it") from error
 

@@ -91,6 +91,35 @@ def test_a_recipe_with_the_changes_replaces_them() -> None:
     assert load(PARAMS).name == "mine"
 
 
+@pytest.mark.parametrize("file", ["mine/one.yaml", "mine/one.yml"])
+def test_a_recipe_elsewhere_is_not_taken_for_one_of_its_name(file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("mine").mkdir()
+    Path(file).write_text("{extends: one, rl: {lr: 3.0e-6}}")
+    assert main.main(["use", file]) == 0
+    assert f"from {file}, which extends recipes/one.yaml. " in PARAMS.read_text()
+    edit()
+    assert main.main(["use", "two"]) == 1
+    assert f"(it differs from {file} in seed)" in capsys.readouterr().err
+    Path(file).unlink()
+    assert main.main(["use", "one"]) == 1
+    assert "changed by hand: put" in capsys.readouterr().err, "recipes/one.yaml is another recipe"
+
+
+def test_a_recipe_outside_of_the_checkout_is_known_by_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write("three", seed=3)
+    file = tmp_path / "three.yaml"
+    Path("recipes/three.yaml").rename(file)
+    (tmp_path / "checkout").mkdir()
+    monkeypatch.chdir(tmp_path / "checkout")
+    assert main.main(["use", str(file)]) == 0
+    assert "`waymark use` from three.yaml. " in PARAMS.read_text()
+    edit("seed: 3")
+    assert main.main(["use", str(file)]) == 1
+    assert f"(it differs from {file} in seed)" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("edited", [False, True])
 def test_a_file_without_a_digest_is_kept_unless_a_recipe_has_it(edited: bool, capsys: pytest.CaptureFixture) -> None:
     lines = [line for line in PARAMS.read_text().splitlines(keepends=True) if "digest" not in line]

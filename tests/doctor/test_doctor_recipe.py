@@ -133,8 +133,43 @@ def test_a_container_with_little_shared_memory_is_named(tmp_path: Path, monkeypa
     assert recipe.shared_memory(ROOT / "recipes/demo.yaml", tmp_path) == []
 
 
-def test_models_of_unknown_shape_are_not_judged(tmp_path: Path) -> None:
-    assert recipe.fits(a_recipe(tmp_path, "one-gpu", base="a/b", judge_base="a/b"), [Gpu("L4", 2**30)]) == []
+def test_the_doctor_says_why_a_recipe_cannot_be_planned(tmp_path: Path) -> None:
+    path = a_recipe(tmp_path, "one-gpu", base="a/b", judge_base="a/b")
+    [check] = recipe.fits(path, [Gpu("L4", 2**30)])
+    assert (check.ok, check.required) == (False, False)
+    assert check.finding.startswith("the plan needs the shape of a/b")
+    assert recipe.machine_fits(path, [Gpu("L4", 2**30)]) == [], "once is enough"
+
+
+def test_the_doctor_names_what_the_pipeline_would_ask_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TEACHERS_KEY", raising=False)
+    monkeypatch.setattr("importlib.metadata.version", lambda package: "2.13.0+cpu")
+    endpoint = {"url": "https://teacher.example/v1", "model": "t", "key_variable": "TEACHERS_KEY"}
+    changes: dict = {"model": {"device": "cuda"}, "curate": {"demonstrations": ["data/mine.parquet"]}}
+    values = load(SMOKE).model_dump(mode="json")
+    values |= {section: values[section] | keys for section, keys in changes.items()}
+    values["teacher"] = {"policy": "endpoint", "endpoint": endpoint, "tasks": 2}
+    path = tmp_path / "params.yaml"
+    path.write_text(json.dumps(values))
+    checks = recipe.stages_need(path, tmp_path)
+    cuda, key, file = [check.finding for check in checks]
+    assert cuda.startswith("for distill_judge, evaluate, judge_rollouts, train_rl, train_sft: model.device = cuda:")
+    assert key.startswith("for teacher_rollouts:")
+    assert "TEACHERS_KEY" in key
+    assert file == "for curate_sft: no file data/mine.parquet: correct curate.demonstrations"
+    assert all(check.required and not check.ok for check in checks)
+    values["tracking"]["tracking_uri"] = "http://server:5000"
+    values["placement"] |= {"store": "/shared", "pools": {"*": "gpu"}}
+    path.write_text(json.dumps(values))
+    assert recipe.stages_need(path, tmp_path) == [], "its stages run elsewhere"
+    assert recipe.stages_need(SMOKE, tmp_path) == []
+
+
+def test_the_base_of_the_distilled_judge_is_a_line_if_it_is_another(tmp_path: Path) -> None:
+    judge = recipe.base_models(tmp_path, a_recipe(tmp_path, "smoke", judge_base="data/no_such_judge"))[1]
+    assert (judge.name, judge.ok, judge.finding) == ("judge's base", False, "no data/no_such_judge")
+    assert judge.fix == "train it, or correct model.judge_base"
+    assert len(recipe.base_models(tmp_path, a_recipe(tmp_path, "smoke"))) == 1
 
 
 @pytest.mark.parametrize(
@@ -195,5 +230,5 @@ def test_the_fix_of_a_missing_base_model_is_one_that_works(base: str, fix: str, 
     (tmp_path / "data/base_model").mkdir(parents=True)
     (tmp_path / "data/base_model/config.json").touch()
     subprocess.run(["git", "-C", tmp_path, "add", "data/base_model/config.json"], check=True)
-    check = recipe.base_model(tmp_path, a_recipe(tmp_path, "smoke", base=base))
+    check, *_ = recipe.base_models(tmp_path, a_recipe(tmp_path, "smoke", base=base))
     assert (check.ok, check.fix) == (False, fix)

@@ -115,6 +115,22 @@ def test_what_a_due_stage_lacks_is_named(recipe, sections, due, message):
     require(root, STAGES, {*STAGES} - due)
 
 
+@pytest.mark.parametrize(
+    ("engine", "stages"),
+    [("transformers", "distill_judge, evaluate, train_rl, train_sft"), ("vllm", "distill_judge, train_rl, train_sft")],
+)
+def test_a_pytorch_without_cuda_is_named_before_a_gpu_is_needed(recipe, monkeypatch, tmp_path, engine, stages):
+    python = environment(tmp_path / "env", "class EngineArgs:\n    model: str = 'm'\n")
+    servers = {"vllm": {"python": str(python)}} if engine == "vllm" else {}
+    root = recipe(model={"device": "cuda"}, inference={"engine": engine} | servers)
+    monkeypatch.setattr("importlib.metadata.version", lambda package: "2.13.0+cpu")
+    with pytest.raises(StageFailed, match=rf"for {stages}: model.device = cuda: .*requirements/gpu.txt"):
+        require(root, STAGES, {*STAGES})
+    require(root, STAGES, {"teacher_rollouts", "label_trajectories", "curate_sft"})
+    monkeypatch.setattr("importlib.metadata.version", lambda package: "2.13.0")
+    require(root, STAGES, {*STAGES})
+
+
 def vllm_recipe(recipe, python: Path, **engine: object) -> Path:
     """The folder of the demo's recipe with vLLM servers of a Python."""
     return recipe(inference={"engine": "vllm", "vllm": {"python": str(python), "engine": engine}})

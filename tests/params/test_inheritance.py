@@ -251,8 +251,32 @@ def test_a_recipe_elsewhere_extends_a_shipped_one_even_of_its_name(folder: Path)
             {"mine": {"extends": "other"}, "other": {"extends": "base", "rl": {"kl": 1}}},
             r"recipes/other\.yaml: rl\.kl is now rl\.objective\.kl",
         ),
+        (
+            {"mine": {"extends": "base", "teacher": {"policy": "endpoint", "endpoint": ENDPOINT}}},
+            r"^recipes/mine\.yaml: teacher\.tasks: is missing$",
+        ),
+        (
+            {"mine": {"extends": "base", "browser": {"viewport": [1280]}}},
+            r"^recipes/mine\.yaml: browser\.viewport\.1: is missing$",
+        ),
+        (
+            {"mine": {"extends": "other", "seed": 1}, "other": {"name": "other"}},
+            r"(?m)^recipes/mine\.yaml: model: is missing$",
+        ),
     ],
-    ids=["unknown base", "two bases", "itself", "circle", "key", "key of the base", "value of the base", "old key"],
+    ids=[
+        "unknown base",
+        "two bases",
+        "itself",
+        "circle",
+        "key",
+        "key of the base",
+        "value of the base",
+        "old key",
+        "missing key of another kind",
+        "missing item",
+        "missing section",
+    ],
 )
 def test_an_error_names_the_file_and_the_key(folder: Path, recipes: dict, error: str) -> None:
     for name, keys in recipes.items():
@@ -309,3 +333,35 @@ def test_a_recipe_has_the_worlds_that_it_names_with_the_bases_keys() -> None:
     change = {"worlds": {"miniwob": {"train_per_family": 5}}}
     assert merge(base, change, Params) == {"worlds": {"miniwob": {"train": ["a"], "train_per_family": 5}}}
     assert merge(base, {"worlds": {"no_world": {}}}, Params) == {"worlds": {"no_world": {}}}
+
+
+def test_null_leaves_out_a_world_of_the_base(folder: Path) -> None:
+    both = {"worlds": {"miniwob": {"train_per_family": 3}, "encyclopaedia": None}}
+    write("two", {"extends": "base", "worlds": {"miniwob": {}, "encyclopaedia": {}}})
+    assert [*load(write("mine", {"extends": "two"} | both)).worlds] == ["miniwob"]
+    assert [*load(write("again", {"extends": "mine"} | both)).worlds] == ["miniwob"], "a copy of its base's lines"
+
+
+@pytest.mark.parametrize(
+    ("files", "error"),
+    [
+        (
+            {"mine": "extends: base\nworlds:\n  encyclopaedia:\n  miniwob: {}\n"},
+            r"^recipes/mine\.yaml: worlds\.encyclopaedia = null: no base has this world: write `encyclopaedia: \{\}`",
+        ),
+        (
+            {"middle": "extends: base\nworlds:\n  live:\n  miniwob: {}\n", "mine": "extends: middle\n"},
+            r"^recipes/middle\.yaml: worlds\.live = null",
+        ),
+        (
+            {"mine": "extends: base\nworlds:\n  miniwob:\n"},
+            r"^recipes/mine\.yaml: worlds: miniwob = null: this leaves no world: write `miniwob: \{\}` for the base",
+        ),
+    ],
+    ids=["no base has it", "middle", "the only one"],
+)
+def test_a_world_with_nothing_behind_its_name_is_refused(folder: Path, files: dict[str, str], error: str) -> None:
+    for name, text in files.items():
+        Path(f"recipes/{name}.yaml").write_text(text)
+    with pytest.raises(RecipeError, match=error):
+        load("recipes/mine.yaml")

@@ -28,9 +28,23 @@ def test_one_process_needs_no_process_group(recipe):
         assert (alone.size, alone.is_main) == (1, True)
 
 
-def test_more_processes_than_gpus_are_refused(recipe):
-    recipe(model__device="cuda", training__processes=torch.cuda.device_count() + 2)
+def test_more_processes_than_gpus_are_refused(recipe, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    recipe(model__device="cuda", training__processes=2)
     with pytest.raises(TooFewGPUs, match=r"lower training\.processes"), process_group("some.module"):
+        pass
+
+
+@pytest.mark.parametrize("processes", [1, 4])
+@pytest.mark.parametrize(
+    ("version", "fix"),
+    [("2.13.0+cpu", r"build without CUDA \(2\.13\.0\+cpu\): .*gpu\.txt"), ("2.13.0", "set model.device to cpu")],
+)
+def test_a_recipe_for_a_gpu_is_refused_where_pytorch_finds_none(recipe, monkeypatch, processes, version, fix):
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
+    monkeypatch.setattr("importlib.metadata.version", lambda package: version)
+    recipe(model__device="cuda", training__processes=processes)
+    with pytest.raises(TooFewGPUs, match=rf"^model\.device = cuda, but .*{fix}"), process_group("some.module"):
         pass
 
 

@@ -138,8 +138,9 @@ def test_a_key_of_another_kind_is_planned_in_either_order(settings):
     ],
 )
 def test_a_setting_inside_a_world_leaves_the_other_worlds(tmp_path, settings, worlds):
+    (tmp_path / "web.yaml").write_text("name: web\nextends: demo\nworlds: {miniwob: {}, live: {}}\n")
     recipe = tmp_path / "two.yaml"
-    recipe.write_text("name: two\nextends: demo\nworlds: {miniwob: {}, encyclopaedia: {}, live: null}\n")
+    recipe.write_text("name: two\nextends: web\nworlds: {miniwob: {}, encyclopaedia: {}, live: null}\n")
     assert [*recipe_with(recipe, settings).worlds] == worlds
 
 

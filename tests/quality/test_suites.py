@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +11,7 @@ import pandas as pd
 import pytest
 
 from components.quality import QualityError, check, task_frame, trajectory_frame, verdict_frame
-from components.records import Outcome, Termination
+from components.records import ErrorCause, Outcome, Termination, Trajectory, Verdict
 from tests.samples import a_task, a_trajectory, a_verdict
 
 ROOT = Path(__file__).parent.parent.parent
@@ -18,6 +19,7 @@ TASKS = [*(a_task(n) for n in range(3)), a_task(100, split="eval"), a_task(200, 
 TRAJECTORIES = [a_trajectory(a_task(n)) for n in range(4)]
 VERDICTS = [a_verdict(t, o) for t, o in zip(TRAJECTORIES, [Outcome.SUCCESS, *[Outcome.FAILURE] * 3], strict=True)]
 EVALUATION = task_frame(TASKS[3:])
+LIMITS = {"min_positive": 0.2, "max_positive": 0.6, "max_unanswered": 0.25}
 
 
 def changed(frame: pd.DataFrame, row: int, **cells: object) -> pd.DataFrame:
@@ -25,6 +27,10 @@ def changed(frame: pd.DataFrame, row: int, **cells: object) -> pd.DataFrame:
     for column, value in cells.items():
         frame.loc[frame.index[row], column] = value
     return frame
+
+
+def failed(trajectory: Trajectory, cause: ErrorCause) -> Verdict:
+    return a_verdict(trajectory, Outcome.ERROR, error_cause=cause)
 
 
 def refusal(tmp_path: Path, suite: str, frame: pd.DataFrame, **context: object) -> str:
@@ -38,9 +44,8 @@ def test_good_tables_pass_and_write_nothing(tmp_path: Path) -> None:
     frame = trajectory_frame(TRAJECTORIES)
     check("tasks", task_frame(TASKS), docs_dir=tmp_path)
     check("trajectories", frame, docs_dir=tmp_path, expected=4)
-    check(
-        "verdicts", verdict_frame(VERDICTS), docs_dir=tmp_path, trajectories=frame, min_positive=0.25, max_positive=0.5
-    )
+    limits = {"min_positive": 0.25, "max_positive": 0.5, "max_unanswered": 0.0}
+    check("verdicts", verdict_frame(VERDICTS), docs_dir=tmp_path, trajectories=frame, **limits)
     check("training", frame, docs_dir=tmp_path, evaluation=EVALUATION, max_rows=4)
     assert list(tmp_path.iterdir()) == []
 
@@ -152,14 +157,91 @@ def test_every_termination_is_known_and_an_episode_may_have_no_turn(tmp_path: Pa
     ],
 )
 def test_a_broken_promise_about_verdicts_is_named(tmp_path: Path, verdicts: list, said: str) -> None:
-    context = {"trajectories": trajectory_frame(TRAJECTORIES), "min_positive": 0.2, "max_positive": 0.6}
+    context = {"trajectories": trajectory_frame(TRAJECTORIES), **LIMITS}
     assert said in refusal(tmp_path, "verdicts", verdict_frame(verdicts), **context)
+
+
+@pytest.mark.parametrize(
+    ("suite", "frame", "context", "fix"),
+    [
+        (
+            "verdicts",
+            verdict_frame(a_verdict(trajectory) for trajectory in TRAJECTORIES),
+            {},
+            r"expect_column_mean_to_be_between positive .*: observed 1\.0\n    too many .*raise quality\.max_positive",
+        ),
+        (
+            "verdicts",
+            verdict_frame(a_verdict(trajectory, Outcome.FAILURE) for trajectory in TRAJECTORIES),
+            {},
+            r"observed 0\.0\n    too few attempts succeed: .*lower quality\.min_positive",
+        ),
+        (
+            "verdicts",
+            verdict_frame(a_verdict(trajectory, Outcome.UNPARSED) for trajectory in TRAJECTORIES),
+            {},
+            r"observed None\n    no trajectory is judged .*judge\.labels",
+        ),
+        (
+            "verdicts",
+            verdict_frame([*VERDICTS[:2], *(failed(one, ErrorCause.ENDPOINT) for one in TRAJECTORIES[2:])]),
+            {},
+            r"observed 0\.5\n    the judge's endpoint gave too few answers: .*raise quality\.max_unanswered",
+        ),
+        ("tasks", EVALUATION, {"min_training": 1}, r"observed 0\n    too few training tasks are left: .*tasks\.files"),
+        ("training", trajectory_frame([]), {}, r"observed 0\n    nothing is left to train on: .*curate"),
+        (
+            "training",
+            trajectory_frame([a_trajectory(TASKS[3])]),
+            {},
+            r"\n    the model is evaluated on these tasks: .*curate\.demonstrations",
+        ),
+    ],
+    ids=["too many", "too few", "no label", "outage", "no training task", "no trajectory", "evaluated"],
+)
+def test_a_failed_expectation_says_what_to_change(
+    tmp_path: Path, suite: str, frame: pd.DataFrame, context: dict, fix: str
+) -> None:
+    contexts: dict[str, dict] = {
+        "verdicts": {"trajectories": trajectory_frame(TRAJECTORIES), **LIMITS},
+        "training": {"evaluation": EVALUATION, "max_rows": 4},
+    }
+    assert re.search(fix, refusal(tmp_path, suite, frame, **contexts.get(suite, {}), **context))
 
 
 def test_an_unknown_outcome_is_named(tmp_path: Path) -> None:
     frame = changed(verdict_frame(VERDICTS), 0, outcome="maybe", positive=0.0)
-    context = {"trajectories": trajectory_frame(TRAJECTORIES), "min_positive": 0.0, "max_positive": 0.6}
+    context = {"trajectories": trajectory_frame(TRAJECTORIES), **LIMITS, "min_positive": 0.0}
     assert "expect_column_values_to_be_in_set outcome" in refusal(tmp_path, "verdicts", frame, **context)
+
+
+def test_labels_are_refused_where_the_judge_often_did_not_answer(tmp_path: Path) -> None:
+    unanswered = [failed(trajectory, ErrorCause.ENDPOINT) for trajectory in TRAJECTORIES[2:]]
+    context = {"trajectories": trajectory_frame(TRAJECTORIES), **LIMITS, "min_positive": 0.0, "max_positive": 1.0}
+    said = refusal(tmp_path, "verdicts", verdict_frame([*VERDICTS[:2], *unanswered]), **context)
+    assert "expect_column_mean_to_be_between unanswered {'max_value': 0.25}: observed 0.5" in said
+    check("verdicts", verdict_frame([*VERDICTS[:3], unanswered[1]]), docs_dir=tmp_path, **context)
+
+
+def test_answers_count_only_for_trajectories_that_a_judge_can_decide(tmp_path: Path) -> None:
+    cut = [a_trajectory(a_task(n), termination=Termination.MAX_STEPS) for n in range(10, 20)]
+    lost = [a_trajectory(a_task(n), termination=Termination.ENV_ERROR) for n in range(20, 30)]
+    frame = trajectory_frame([*TRAJECTORIES, *cut, *lost])
+    ended = [*(a_verdict(t, Outcome.FAILURE) for t in cut), *(failed(t, ErrorCause.ENVIRONMENT) for t in lost)]
+    context = {"trajectories": frame, **LIMITS, "min_positive": 0.0, "max_positive": 1.0}
+    by_design = [*VERDICTS[:1], *(failed(trajectory, ErrorCause.NO_RULE) for trajectory in TRAJECTORIES[1:])]
+    check("verdicts", verdict_frame([*by_design, *ended]), docs_dir=tmp_path, **context)
+    unanswered = [*VERDICTS[:2], *(failed(trajectory, ErrorCause.ENDPOINT) for trajectory in TRAJECTORIES[2:])]
+    assert "unanswered {'max_value': 0.25}: observed 0.5" in refusal(
+        tmp_path, "verdicts", verdict_frame([*unanswered, *ended]), **context
+    )
+
+
+def test_failures_without_an_answer_need_no_judge_that_answers(tmp_path: Path) -> None:
+    cut = [a_trajectory(a_task(n), termination=Termination.MAX_STEPS) for n in range(3)]
+    context = {"trajectories": trajectory_frame(cut), **LIMITS, "min_positive": 0.0}
+    failures = verdict_frame(a_verdict(trajectory, Outcome.FAILURE) for trajectory in cut)
+    check("verdicts", failures, docs_dir=tmp_path, **context)
 
 
 @pytest.mark.parametrize(

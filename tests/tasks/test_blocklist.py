@@ -227,6 +227,8 @@ def test_a_saved_list_reads_back_and_a_broken_one_is_refused(tmp_path):
     path.write_text('[{"host": "a.org"}]')
     with pytest.raises(ValueError, match="no list of blocked hosts"):
         read(path)
+    with pytest.raises(ValueError, match=r"cannot be read \(Is a directory\); make it a file, with \[\] in it"):
+        read(tmp_path)
 
 
 def test_without_trajectories_there_is_nothing_to_learn(tmp_path, monkeypatch, capsys):

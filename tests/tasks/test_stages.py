@@ -16,6 +16,7 @@ import yaml
 from components import store
 from components.records import Rejection, Task
 from tests.benchmarks.price_shops import Shop, task_row
+from tests.recipe_reads import recorded, unnamed
 from tests.samples import a_task, shipped
 
 FIXTURES = Path(__file__).parent / "fixtures"
@@ -348,8 +349,10 @@ def test_no_wording_of_a_task_that_is_set_aside_is_trained_on(project: Path) -> 
     evaluation = [a_task(80, intent="Close the page.", split="eval", evaluator={"type": "site_reward"})]
     store.write_table(project / "data/tasks/tasks.parquet", Task, [*training, *evaluation])
     store.write_table(project / "data/tasks/unreachable.parquet", Task, [])
-    ended = run_stage(project, "filter_tasks")
+    with recorded() as reads:
+        ended = run_stage(project, "filter_tasks")
     assert ended.returncode == 0, ended.stderr[-3000:]
+    assert unnamed("filter_tasks", reads.keys) == []
     pools = {
         name: {task.task_id[:2] for task in store.read_table(project / f"data/pools/{name}.parquet", Task)}
         for name in ("train", "validation")
