@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import glob
 import secrets
-import shlex
-from collections.abc import Callable
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 
 from playwright.async_api import Error as PlaywrightError
 
@@ -24,7 +20,8 @@ from components.worlds.own_site.image import ensure
 from components.worlds.own_site.instances import Instance, expected_value
 from components.worlds.own_site.site_file import OwnSiteError, SiteFile
 from components.worlds.own_site.tables import Snapshot, differences
-from components.worlds.own_site.task_file import Facts, RequestRule, formatted
+from components.worlds.own_site.task_file import RequestRule
+from components.worlds.own_site.texts import command, formatted, is_at
 
 if TYPE_CHECKING:
     from playwright.async_api import Page
@@ -253,31 +250,6 @@ class OwnEpisode:
                 if is_at(page.url, rule.url, instance.facts) and text.casefold() in shown.casefold():
                     return []
         return [f"no open page has the address {url}" + (f" and the text {text!r}" if text else "")]
-
-
-def command(text: str, facts: Facts) -> str:
-    """A shell command with its parameters filled in, each quoted as one word."""
-    return str(formatted(text, _mapped(facts, shlex.quote)))
-
-
-def is_at(address: str, pattern: str, facts: Facts) -> bool:
-    """Whether a page's address matches a pattern, as the browser writes it or with its %-codes decoded.
-
-    The characters of parameters stand for themselves.
-    """
-    filled = str(formatted(pattern, _mapped(facts, glob.escape)))
-    return fnmatchcase(address, filled) or fnmatchcase(unquote(address), filled)
-
-
-def _mapped(facts: Facts, change: Callable[[str], str]) -> dict[str, Any]:
-    """The parameters with their texts changed."""
-
-    def changed(fact: Any) -> Any:
-        if isinstance(fact, dict):
-            return _mapped(fact, change)
-        return change(fact) if isinstance(fact, str) else fact
-
-    return {name: changed(fact) for name, fact in facts.items()}
 
 
 def failure(rule: RequestRule, application: Application, facts: object) -> str | None:

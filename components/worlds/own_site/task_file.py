@@ -27,9 +27,7 @@ from components.worlds.oracle import (
     scroll,
     switch_tab,
 )
-
-Facts = Mapping[str, Any]
-"""The parameters of one task."""
+from components.worlds.own_site.texts import Facts, formatted
 
 
 class Query(Section):
@@ -308,24 +306,6 @@ class TaskTemplate(Section):
     def steps(self, facts: Facts, origin: str) -> list[Step]:
         """The oracle's steps for one task."""
         return [_parsed(formatted(step, facts), facts, origin) for step in self.oracle or []]
-
-
-def formatted(value: Any, facts: Facts) -> Any:
-    """A value with its `{fields}` filled in, at any depth.
-
-    Raises:
-        ValueError: a text names a parameter that does not exist, or its braces do not match.
-    """
-    if isinstance(value, str):
-        try:
-            return value.format_map(facts)
-        except (KeyError, IndexError, AttributeError, TypeError) as error:
-            raise ValueError(f"{value!r} names {error}, which is no parameter; there are {', '.join(facts)}") from error
-    if isinstance(value, dict):
-        return {name: formatted(part, facts) for name, part in value.items()}
-    if isinstance(value, list):
-        return [formatted(part, facts) for part in value]
-    return value
 
 
 def _parsed(raw: Mapping[str, Any], facts: Facts, origin: str = "") -> Step:

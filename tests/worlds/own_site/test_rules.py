@@ -16,9 +16,10 @@ from components.worlds.answers import Names
 from components.worlds.own_site import OwnSite, OwnSiteError, image, read_site
 from components.worlds.own_site.application import Application, at_place
 from components.worlds.own_site.instances import Instance
-from components.worlds.own_site.site import failure, is_at
+from components.worlds.own_site.site import failure
 from components.worlds.own_site.tables import differences
 from components.worlds.own_site.task_file import RequestRule
+from components.worlds.own_site.texts import is_at
 from tests.worlds.own_site.packages import changed
 
 API = """

@@ -310,7 +310,7 @@ def test_equal_values_of_a_parameter_are_one_task(written: Path, tmp_path: Path)
 
 
 def test_numbers_of_the_instruction_may_be_repeated(written: Path, tmp_path: Path) -> None:
-    task = {"intent": "How many items are open since 2024?"}
+    task = {"intent": "How many items of the {place} are open since 2024?"}
     folder = changed(written, lambda site: site["tasks"]["count_open"].update(task))
     site = read_site(folder)
     templates = Templates(site, copy_of(ensure(site, folder, tmp_path / "cache") / "todo.db"))
