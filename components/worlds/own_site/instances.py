@@ -28,7 +28,7 @@ from components.worlds.hedges import is_obstacle
 from components.worlds.oracle import Oracle
 from components.worlds.own_site.site_file import OwnSiteError, SiteFile
 from components.worlds.own_site.task_file import Contains, EffectRule, Expected, KeyOfRow, TaskTemplate, Words
-from components.worlds.own_site.texts import Facts, by_field, formatted
+from components.worlds.own_site.texts import Facts, address, by_field, formatted
 from components.worlds.own_site.values import answer_of, choices_of, flat_values, is_number
 
 MAX_TASKS = 20_000
@@ -126,7 +126,7 @@ class Instance:
         return {
             "task_id": f"{site.name}/{self.name}/{self.number}",
             "intent": self._intent,
-            "start_url": site.address + formatted(template.start, self.facts),
+            "start_url": site.address + address(template.start, self.facts),
             "website": f"{site.name}/{self.name}",
             "source": site.name,
             "split": split,

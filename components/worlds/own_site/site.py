@@ -21,7 +21,7 @@ from components.worlds.own_site.instances import Instance, expected_value
 from components.worlds.own_site.site_file import OwnSiteError, SiteFile
 from components.worlds.own_site.tables import Snapshot, differences
 from components.worlds.own_site.task_file import RequestRule
-from components.worlds.own_site.texts import command, formatted, is_at
+from components.worlds.own_site.texts import address, command, formatted, is_at
 
 if TYPE_CHECKING:
     from playwright.async_api import Page
@@ -255,7 +255,7 @@ class OwnEpisode:
 def failure(rule: RequestRule, application: Application, facts: object) -> str | None:
     """What is wrong with a response; None if it is as the rule wants it."""
     assert isinstance(facts, dict)
-    path = formatted(rule.get, facts)
+    path = address(rule.get, facts)
     response = application.client(rule.user).get(path)
     if response.status_code != rule.status:
         return f"{path} has the status {response.status_code}, not {rule.status}"

@@ -27,7 +27,7 @@ from components.worlds.oracle import (
     scroll,
     switch_tab,
 )
-from components.worlds.own_site.texts import Facts, formatted
+from components.worlds.own_site.texts import Facts, address, formatted
 
 
 class Query(Section):
@@ -305,7 +305,11 @@ class TaskTemplate(Section):
 
     def steps(self, facts: Facts, origin: str) -> list[Step]:
         """The oracle's steps for one task."""
-        return [_parsed(formatted(step, facts), facts, origin) for step in self.oracle or []]
+        return [_parsed(_filled(step, facts), facts, origin) for step in self.oracle or []]
+
+
+def _filled(step: dict[str, Any], facts: Facts) -> dict[str, Any]:
+    return {kind: address(value, facts) if kind == "goto" else formatted(value, facts) for kind, value in step.items()}
 
 
 def _parsed(raw: Mapping[str, Any], facts: Facts, origin: str = "") -> Step:

@@ -1,13 +1,14 @@
-"""Texts of a task with the parameters filled in: as they are, in shell commands, and in patterns of addresses."""
+"""Texts of a task with the parameters filled in: as they are, in addresses and their patterns, and in commands."""
 
 from __future__ import annotations
 
 import glob
+import re
 import shlex
 from collections.abc import Callable, Mapping
 from fnmatch import fnmatchcase
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 Facts = Mapping[str, Any]
 """The parameters of one task."""
@@ -40,6 +41,17 @@ def by_field(facts: Facts) -> dict[str, Any]:
             [(f"{name}[{column}]", part) for column, part in fact.items()] if isinstance(fact, dict) else [(name, fact)]
         )
     }
+
+
+_FIRST_FIELD = re.compile(r"\{[^{}]+\}")
+
+
+def address(text: str, facts: Facts) -> str:
+    """The path of an address with its parameters filled in. The characters of a parameter stand for themselves, so they
+    are %-encoded, besides `/`. A parameter with which the text begins is a part of the address as it is."""
+    head = match[0] if (match := _FIRST_FIELD.match(text)) else ""
+    encoded = mapped(facts, lambda value: quote(value, safe="/"))
+    return f"{formatted(head, facts)}{formatted(text.removeprefix(head), encoded)}"
 
 
 def command(text: str, facts: Facts) -> str:

@@ -7,6 +7,7 @@ import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 
 from components.browser import BrowserPool
@@ -19,7 +20,7 @@ from components.worlds.own_site.instances import Instance
 from components.worlds.own_site.site import failure
 from components.worlds.own_site.tables import differences
 from components.worlds.own_site.task_file import RequestRule
-from components.worlds.own_site.texts import is_at
+from components.worlds.own_site.texts import address, is_at
 from tests.worlds.own_site.packages import changed
 
 API = """
@@ -173,7 +174,57 @@ def test_a_rule_on_the_page_looks_at_every_open_tab(world: OwnSite, written: Pat
 
 
 @pytest.mark.parametrize(
-    ("address", "matches"),
+    ("title", "path"),
+    [
+        ("Milk", "/search/Milk?q=Milk"),
+        ("Salt & pepper", "/search/Salt%20%26%20pepper?q=Salt%20%26%20pepper"),
+        ("C# book", "/search/C%23%20book?q=C%23%20book"),
+        ("50%26 off", "/search/50%2526%20off?q=50%2526%20off"),
+        ("1+1", "/search/1%2B1?q=1%2B1"),
+        ("a/b", "/search/a/b?q=a/b"),
+        ("two\nlines", "/search/two%0Alines?q=two%0Alines"),
+    ],
+)
+def test_a_parameter_of_a_path_stands_for_itself(written: Path, title: str, path: str) -> None:
+    def change(site: dict) -> None:
+        site["tasks"]["add_item"].update(
+            start="/search/{title}?q={title}",
+            requests=[{"get": "/search/{title}?q={title}"}],
+            oracle=[{"goto": "/search/{title}?q={title}"}],
+        )
+
+    instance = Instance(read_site(changed(written, change)), "add_item", 0, {"title": title}, {})
+    (step,) = instance.template.steps(instance.facts, "http://notes.test")
+    assert [call.arguments for call in step.calls({})] == [{"url": f"http://notes.test{path}"}]
+    assert instance.row("eval")["start_url"] == f"http://notes.test{path}"
+    asked = Asked()
+    assert failure(instance.template.requests[0], asked, instance.facts) is None
+    assert asked.paths == [path]
+
+
+class Asked:
+    """An application that answers and notes the paths of the requests."""
+
+    def __init__(self) -> None:
+        self.paths: list[str] = []
+
+    def client(self, user: str) -> Asked:
+        """Itself."""
+        return self
+
+    def get(self, path: str) -> httpx.Response:
+        """An empty page."""
+        self.paths.append(path)
+        return httpx.Response(200)
+
+
+def test_a_parameter_at_the_beginning_of_a_path_is_one_with_its_query() -> None:
+    facts = {"page": {"path": "/list?of=a%20b"}, "order": "up & down"}
+    assert address("{page[path]}&order={order}", facts) == "/list?of=a%20b&order=up%20%26%20down"
+
+
+@pytest.mark.parametrize(
+    ("shown", "matches"),
     [
         ("http://notes.test/a%5B1%5D?x", True),
         ("http://notes.test/a[1]?x", True),
@@ -181,8 +232,8 @@ def test_a_rule_on_the_page_looks_at_every_open_tab(world: OwnSite, written: Pat
         ("http://notes.test/b%5B1%5D", False),
     ],
 )
-def test_a_parameter_in_an_address_stands_for_itself(address, matches) -> None:
-    assert is_at(address, "*/{name}*", {"name": "a[1]"}) == matches
+def test_a_parameter_in_an_address_stands_for_itself(shown, matches) -> None:
+    assert is_at(shown, "*/{name}*", {"name": "a[1]"}) == matches
 
 
 def test_rows_of_effects_and_of_may_are_tied_to_their_parent(written: Path) -> None:
