@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import math
 import random
 import warnings
@@ -33,6 +34,8 @@ from components.worlds.own_site.values import answer_of, choices_of, flat_values
 
 MAX_TASKS = 20_000
 """Of one template."""
+MAX_TRIED = 20
+"""Values of a parameter among which a variant of a task is looked for."""
 RULE_TEXTS: Any = {
     "effects": {"__all__": {"values", "where", "to"}},
     "may": {"__all__": {"values"}},
@@ -78,9 +81,29 @@ class Instance:
         return self.site.tasks[self.name]
 
     @property
+    def start_url(self) -> str:
+        """The address of the start page."""
+        return self.site.address + address(self.template.start, self.facts)
+
+    @property
+    def intents(self) -> list[str]:
+        """The instruction in its wordings."""
+        return [formatted(phrasing, self.facts) for phrasing in self.template.phrasings]
+
+    @property
     def _intent(self) -> str:
-        phrasing = random.Random(f"words {self.name} {self.number}").choice(self.template.phrasings)
-        return str(formatted(phrasing, self.facts))
+        return random.Random(f"words {self.name} {self.number}").choice(self.intents)
+
+    def is_apart_from(self, other: Instance) -> bool:
+        """Whether what the oracle of another task of the template does must not satisfy the rule of this one. Two
+        tasks that differ in words only, and two questions with one answer, are not apart."""
+        if {*self.intents} & {*other.intents}:
+            return False
+        return self.rule != other.rule if self.answer else self._work != other._work
+
+    @property
+    def _work(self) -> object:
+        return self.start_url, formatted(self.template.oracle, self.facts)
 
     @property
     def rule(self) -> object:
@@ -126,7 +149,7 @@ class Instance:
         return {
             "task_id": f"{site.name}/{self.name}/{self.number}",
             "intent": self._intent,
-            "start_url": site.address + address(template.start, self.facts),
+            "start_url": self.start_url,
             "website": f"{site.name}/{self.name}",
             "source": site.name,
             "split": split,
@@ -190,6 +213,25 @@ class Templates:
             for number in range(first, min(first + count, len(places) + 1))
         ]
 
+    def variants(self, instance: Instance) -> dict[str, Instance]:
+        """By parameter, a task that differs from the instance in this parameter only and is apart from it
+        (`is_apart_from`). A parameter without such a task is not there; a template without an oracle has none.
+
+        Raises:
+            OwnSiteError: as `instances`.
+        """
+        if instance.template.oracle is None:
+            return {}
+        name, variants = instance.name, {}
+        for parameter, values in zip(instance.template.parameters, self._choices(name), strict=True):
+            others = (value for value in values if value != instance.facts[parameter])
+            for value in itertools.islice(others, MAX_TRIED):
+                variant = self._instance(name, instance.number, {**instance.facts, parameter: value})
+                if instance.is_apart_from(variant):
+                    variants[parameter] = variant
+                    break
+        return variants
+
     def _places(self, name: str) -> list[int]:
         """The combinations of parameters that are the tasks, in order."""
         if name not in self._ordered:
@@ -218,7 +260,7 @@ class Templates:
         for place in order:
             facts = self._facts(name, place)
             with _named(name):
-                intents = [formatted(phrasing, facts) for phrasing in self._site.tasks[name].phrasings]
+                intents = Instance(self._site, name, 0, facts, {}).intents
             intent = next((intent for intent in intents if intent in place_of), None)
             if intent is None:
                 kept.append(place)

@@ -82,6 +82,30 @@ def test_an_instruction_of_training_is_no_instruction_of_evaluation(written: Pat
         asyncio.run(kind(kind.Params()).tasks(0, (800, 600)))
 
 
+def with_another_word(site: dict) -> None:
+    """`verb` is in the instruction alone, `note` in the oracle alone."""
+    task = site["tasks"]["finish_item"]
+    task["intent"] = '{verb} "{item[title]}".'
+    task["parameters"] |= {"verb": ["Tick off", "Finish"], "note": ["first", "second"]}
+    task["oracle"] = [{"fill": {"field": "Note", "text": "{note}"}}, {"click": "button Done with {item[title]}"}]
+
+
+def test_a_variant_differs_in_what_the_oracle_does(written: Path, tmp_path: Path) -> None:
+    templates = templates_of(written, tmp_path / "cache", with_another_word)
+    with pytest.warns(UserWarning, match="40 combinations of its parameters are 20 tasks"):
+        (instance,) = templates.instances("finish_item", 1, 1)
+    (variant,) = templates.variants(instance).values()
+    assert variant.facts == {**instance.facts, "item": variant.facts["item"]} != instance.facts
+
+
+def test_a_variant_of_a_question_has_another_answer(written: Path, tmp_path: Path) -> None:
+    """The garden and the kitchen have three open items each, the office four."""
+    templates = templates_of(written, tmp_path / "cache", lambda site: None)
+    instances = {instance.facts["place"]: instance for instance in templates.instances("count_open", 1, 3)}
+    places = {place: templates.variants(instance)["place"].facts["place"] for place, instance in instances.items()}
+    assert places == {"garden": "office", "kitchen": "office", "office": "garden"}
+
+
 def test_a_plan_counts_merged_tasks_once(written: Path, world: OwnSite) -> None:
     kind = own_site(str(changed(written, with_note) / "__init__.py"))
     merged = kind(kind.Params.model_validate({"train": ["finish_item"]}))

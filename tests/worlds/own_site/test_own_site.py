@@ -58,12 +58,28 @@ def test_a_new_package_passes_its_own_checks(world: OwnSite) -> None:
     found = asyncio.run(checks())
     assert [task.problems for task in found] == [[], [], []]
     rewards = {task.family: task.rewards for task in found}
-    zeros = {"idle": 0, "copied": 0, "stray": 0}
+    zeros = {"idle": 0, "copied": 0, "other": 0, "stray": 0}
     assert rewards == {
         "add_item": {"oracle": 1, **zeros},
         "finish_item": {"oracle": 1, **zeros},
         "count_open": {"oracle": 1, **zeros, "listed": 0},
     }
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(200)
+def test_a_check_finds_a_rule_that_does_not_name_a_parameter(world: OwnSite) -> None:
+    effect = world.definition.tasks["finish_item"].effects[0]
+    effect.where.clear()
+
+    async def checks() -> list:
+        return [task async for task in world.check(["finish_item"], BrowserParams(concurrency=1), 1, 1)]
+
+    (found,) = asyncio.run(checks())
+    assert (found.rewards["oracle"], found.rewards["other"]) == (1, 1)
+    (problem,) = found.problems
+    assert problem.startswith("other gets 1.0: the oracle of the same task with item = {")
+    assert problem.endswith("satisfies the rule, too: name the parameter item in the rule")
 
 
 @pytest.mark.parametrize("first", ["0", "13"])
