@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -273,12 +274,20 @@ class Application:
         response = self.client(rows.user).get(rows.get)
         try:
             items = at_place(response.json(), rows.rows)
-            return {str(item[rows.key]): {field: _text(value) for field, value in item.items()} for item in items}
+            keyed = [(str(item[rows.key]), {field: _text(value) for field, value in item.items()}) for item in items]
         except (ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
             raise OwnSiteError(
                 f"state.json.{name}: {rows.get} (status {response.status_code}) has no list of objects with "
                 f"{rows.key!r} at {rows.rows or 'its top'}"
             ) from error
+        by_key = dict(keyed)
+        if len(by_key) < len(keyed):
+            repeated = next(key for key, count in Counter(key for key, _ in keyed).items() if count > 1)
+            raise OwnSiteError(
+                f"state.json.{name}: two items of {rows.get} have the {rows.key} {repeated}: name a field that "
+                "identifies an item with `key`"
+            )
+        return by_key
 
 
 def _sockets_and_pipes(folder: str, names: Sequence[str]) -> set[str]:

@@ -175,6 +175,8 @@ class StateFiles(Section):
                     "of state.sqlite file names that differ before the ending"
                 )
             by_name[name] = database
+        if self.files and "files" in self.responses:
+            raise ValueError("state.files is the table `files`: give the list of state.json another name")
         return self
 
 

@@ -104,6 +104,10 @@ def test_without_noise_what_an_api_computes_is_a_change(application: Application
         ({"get": "/api/items", "rows": "data.lists"}, r"state\.json\.items: /api/items \(status 200\) has no list"),
         ({"get": "/api/items", "rows": "data.items", "key": "uuid"}, "with 'uuid' at data.items"),
         ({"get": "/"}, r"/ \(status 200\) has no list of objects with 'id' at its top"),
+        (
+            {"get": "/api/items", "rows": "data.items", "key": "done"},
+            "state.json.items: two items of /api/items have the done [01]: name a field that identifies an item",
+        ),
     ],
 )
 def test_a_response_of_another_shape_is_named(written: Path, folder: Path, tmp_path: Path, rows, message) -> None:

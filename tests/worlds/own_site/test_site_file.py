@@ -60,6 +60,10 @@ from tests.worlds.own_site.packages import Change, changed
             r"state: the tables of both a/app\.db and b/app\.sqlite would be named `app:",
         ),
         (
+            lambda site: site["state"].update(files=["*.txt"], json={"files": {"get": "/api"}}),
+            "state: state.files is the table `files`: give the list of state.json another name",
+        ),
+        (
             lambda site: site["tasks"]["add_item"].update(oracle=[{"fill": {"field": "New item", "text": True}}]),
             "text: YAML reads this as a boolean .*, True: put the text in quotes",
         ),
