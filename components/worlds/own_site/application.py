@@ -274,7 +274,7 @@ class Application:
         response = self.client(rows.user).get(rows.get)
         try:
             items = at_place(response.json(), rows.rows)
-            keyed = [(str(item[rows.key]), {field: _text(value) for field, value in item.items()}) for item in items]
+            keyed = [(str(item[rows.key]), {field: json_text(value) for field, value in item.items()}) for item in items]
         except (ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
             raise OwnSiteError(
                 f"state.json.{name}: {rows.get} (status {response.status_code}) has no list of objects with "
@@ -306,7 +306,8 @@ def at_place(content: Any, place: str) -> Any:
     return content
 
 
-def _text(value: Any) -> str | None:
+def json_text(value: Any) -> str | None:
+    """The text of a value in JSON, with which rules compare it: a text as it is, anything else as JSON writes it."""
     if value is None or isinstance(value, str):
         return value
     return json.dumps(value, ensure_ascii=False, sort_keys=True)

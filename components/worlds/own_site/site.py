@@ -14,7 +14,7 @@ from playwright.async_api import Error as PlaywrightError
 from components.browser import SandboxError, SiteCookie
 from components.records import RowChange, StateCheck, Task
 from components.worlds.effects import is_equal
-from components.worlds.own_site.application import Application, at_place
+from components.worlds.own_site.application import Application, at_place, json_text
 from components.worlds.own_site.front import COOKIE, Front
 from components.worlds.own_site.image import ensure
 from components.worlds.own_site.instances import Instance, expected_value
@@ -268,7 +268,7 @@ def failure(rule: RequestRule, application: Application, facts: object) -> str |
             value = at_place(response.json(), place)
         except (KeyError, TypeError, ValueError, IndexError):
             return f"{path} has no {place}"
-        text = None if value is None else str(value)
+        text = json_text(value)
         if not is_equal(text, expected_value(expected, facts, {})):
             return f"{path} has {place} = {text}"
     return None

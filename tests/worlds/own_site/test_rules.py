@@ -28,8 +28,9 @@ API = """
         if self.path == "/api/items":
             import json
             rows = execute("SELECT id, title, person, done FROM item")
-            items = [{"id": i, "title": t, "by": {"name": p}, "done": d, "read": time.time()} for i, t, p, d in rows]
-            self.wfile.write(b"HTTP/1.1 200 OK\\r\\n\\r\\n" + json.dumps({"data": {"items": items}}).encode())
+            rows = [{"id": i, "title": t, "by": {"name": p}, "done": d, "read": time.time()} for i, t, p, d in rows]
+            answer = json.dumps({"data": {"items": rows}, "open": True})
+            self.wfile.write(b"HTTP/1.1 200 OK\\r\\n\\r\\n" + answer.encode())
             return
         self.show()
 
@@ -127,6 +128,9 @@ def test_a_response_of_another_shape_is_named(written: Path, folder: Path, tmp_p
         ({"json": {"data.items.0.by.name": "ada", "data.items.0.done": 0}}, None),
         ({"json": {"data.items.0.title": {"contains": "hedge"}}}, None),
         ({"json": {"data.items.0.done": 1}}, "/api/items has data.items.0.done = 0"),
+        ({"json": {"open": "{flag}"}}, None),
+        ({"json": {"open": True, "data.items.0.by": '{{"name": "ada"}}'}}, None),
+        ({"json": {"open": "no"}}, "/api/items has open = true"),
         ({"json": {"data.items.99.title": "x"}}, "/api/items has no data.items.99.title"),
         ({"json": {"data.colour": "x"}}, "/api/items has no data.colour"),
         ({"lacks": "HEDGE"}, "/api/items contains 'HEDGE'"),
@@ -135,7 +139,7 @@ def test_a_response_of_another_shape_is_named(written: Path, folder: Path, tmp_p
 )
 def test_a_rule_on_a_response_says_what_is_wrong(application: Application, rule, sentence) -> None:
     parsed = RequestRule.model_validate({"get": "/api/items", "as": "kim", **rule})
-    assert failure(parsed, application, {"first": "Cut the hedge"}) == sentence
+    assert failure(parsed, application, {"first": "Cut the hedge", "flag": "true"}) == sentence
 
 
 def test_a_place_in_json_goes_through_lists_and_mappings() -> None:
