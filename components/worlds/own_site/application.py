@@ -12,6 +12,7 @@ import stat
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -52,6 +53,7 @@ class Application:
         self._image = image
         self._own = tempfile.TemporaryDirectory(prefix=f"waymark-{site.name}-")
         self._process: subprocess.Popen[bytes] | None = None
+        self._is_given_up = threading.Event()
         self._first: Snapshot | None = None
         """The state after the first start; resets that do not restart must lead back to it."""
 
@@ -178,10 +180,24 @@ class Application:
     def _group_file(self) -> Path:
         return Path(self._own.name) / "process_group"
 
+    def give_up(self) -> None:
+        """Let a start that is under way in another thread fail soon, and each later one."""
+        self._is_given_up.set()
+
     def close(self) -> None:
-        """End the process and remove its data."""
+        """End the process and remove its data. No other thread may use the application.
+
+        Raises:
+            OwnSiteError: the data cannot be removed.
+        """
         self.stop()
-        self._own.cleanup()
+        try:
+            self._own.cleanup()
+        except OSError as error:
+            raise OwnSiteError(
+                f"the data of {self._site.name} in {self._own.name} cannot be removed: {error}; end the processes that "
+                "use them, and remove the folder"
+            ) from error
 
     def _environment(self, **more: str) -> dict[str, str]:
         return environment(self._site, self._folder, self.data, PORT=str(self.port), **more)
@@ -192,7 +208,9 @@ class Application:
     def _restart(self) -> None:
         self.stop()
         shutil.rmtree(self.data, ignore_errors=True)
+        self._require_wanted()
         self._copy_first_data()
+        self._require_wanted()
         self.port = free_port()
         log = Path(self._own.name) / "output.log"
         with log.open("wb") as output:
@@ -206,6 +224,10 @@ class Application:
                 start_new_session=True,  # the stage handles an interrupt in the terminal
             )
         self._wait_until_ready(log)
+
+    def _require_wanted(self) -> None:
+        if self._is_given_up.is_set():
+            raise OwnSiteError(f"the site {self._site.name} was stopped while it started")
 
     def _copy_first_data(self) -> None:
         """Copies the first data without sockets and pipes, which belong to processes that have ended."""
@@ -226,7 +248,7 @@ class Application:
     def _wait_until_ready(self, log: Path) -> None:
         deadline = time.monotonic() + self._site.start_timeout_s
         client, reason = Client(self._site.address, self.port), "no answer"
-        while time.monotonic() < deadline and self.is_running:
+        while time.monotonic() < deadline and self.is_running and not self._is_given_up.is_set():
             try:
                 status = client.get(self._site.ready).status_code
             except OwnSiteError as error:
@@ -240,6 +262,7 @@ class Application:
             time.sleep(0.02)
         ended = None if self._process is None else self._process.poll()
         self.stop()
+        self._require_wanted()
         state = f"ended with status {ended}" if ended is not None else f"is not ready ({reason})"
         output = log.read_text(errors="replace")[-2000:] or "it printed nothing"
         raise OwnSiteError(
@@ -274,7 +297,9 @@ class Application:
         response = self.client(rows.user).get(rows.get)
         try:
             items = at_place(response.json(), rows.rows)
-            keyed = [(str(item[rows.key]), {field: json_text(value) for field, value in item.items()}) for item in items]
+            keyed = [
+                (str(item[rows.key]), {field: json_text(value) for field, value in item.items()}) for item in items
+            ]
         except (ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
             raise OwnSiteError(
                 f"state.json.{name}: {rows.get} (status {response.status_code}) has no list of objects with "

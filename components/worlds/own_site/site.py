@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import secrets
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
 from playwright.async_api import Error as PlaywrightError
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
     from playwright.async_api import Page
 
     from components.params import ContextParams
+
+
+_Result = TypeVar("_Result")
 
 
 class OwnPages:
@@ -52,6 +56,8 @@ class OwnPages:
         self._free: list[Application] = []
         self._all: list[Application] = []
         self._image: Path | None = None
+        self._resets: set[asyncio.Future[Any]] = set()
+        """Threads that start or reset an application. They go on after a cancellation of what waits for them."""
 
     async def start(self) -> None:
         """Make the first data if they do not exist, and start and reset one process.
@@ -64,18 +70,28 @@ class OwnPages:
         self._image = await asyncio.to_thread(ensure, self._site, self._folder)
         application = self._take()
         try:
-            await asyncio.to_thread(_reset, application, 0)
-        except OwnSiteError:
+            await asyncio.shield(self._in_thread(_reset, application, 0))
+        except BaseException:
             await self.stop()
             raise
         self._free.append(application)
         await self._front.start()
 
     async def stop(self) -> None:
-        """Stop all processes and remove their data."""
+        """Stop all processes and remove their data.
+
+        Raises:
+            OwnSiteError: the data of one cannot be removed.
+        """
         await self._front.stop()
         applications, self._all, self._free, self._image = self._all, [], [], None
-        await asyncio.gather(*(asyncio.to_thread(application.close) for application in applications))
+        for application in applications:
+            application.give_up()
+        await asyncio.gather(*self._resets, return_exceptions=True)
+        closed = (asyncio.to_thread(application.close) for application in applications)
+        for result in await asyncio.gather(*closed, return_exceptions=True):
+            if isinstance(result, BaseException):
+                raise result
 
     def addresses(self) -> dict[str, int]:
         """The port of the front for the site's host."""
@@ -91,7 +107,7 @@ class OwnPages:
         instance = Instance.of(self._site, task) if "template" in task.evaluator else None
         application = self._take()
         user = instance.template.login if instance is not None else ""
-        work = asyncio.ensure_future(asyncio.to_thread(_begun, application, task.seed or 0, user))
+        work = self._in_thread(_begun, application, task.seed or 0, user)
         try:
             before, cookies = await asyncio.shield(work)
         except BaseException as error:  # after a cancellation, the thread goes on until the application has started
@@ -115,6 +131,12 @@ class OwnPages:
     def differences(self, before: Snapshot, after: Snapshot) -> list[RowChange]:
         """The changes between two moments, without the site's noise."""
         return differences(before, after, self._site.state.noise, self._site.state.keys)
+
+    def _in_thread(self, function: Callable[..., _Result], *values: object) -> asyncio.Future[_Result]:
+        work = asyncio.ensure_future(asyncio.to_thread(function, *values))
+        self._resets.add(work)
+        work.add_done_callback(self._resets.discard)
+        return work
 
     def _take(self) -> Application:
         """A process that no episode has, or a new one that has not started yet."""

@@ -5,11 +5,16 @@ from __future__ import annotations
 import asyncio
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
+import threading
+import time
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import httpx
 import psutil
@@ -232,6 +237,40 @@ def test_an_episode_that_is_cancelled_while_it_begins_leaves_no_process(world: O
     started, free = asyncio.run(cancel_and_play())
     assert started <= 3
     assert free == started
+
+
+@pytest.mark.parametrize("part", ["copy", "start"])
+def test_pages_that_stop_while_an_episode_begins_leave_nothing(
+    world: OwnSite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: str
+) -> None:
+    task = Task.model_validate(world.templates().instances("add_item", 1, 1)[0].row("eval"))
+    folder, copying, copy = tmp_path / "own", threading.Event(), shutil.copytree
+
+    def copy_later(*values: Any, **options: Any) -> Any:
+        copying.set()
+        time.sleep(0.5 if part == "copy" else 0)
+        return copy(*values, **options)
+
+    async def begin_and_stop() -> None:
+        pages = world.site()
+        await pages.start()
+        await pages.begin(task)  # it has the process that was started
+        monkeypatch.setattr(shutil, "copytree", copy_later)
+        world.definition.__dict__["start"] = "exec sleep 600"
+        beginning = asyncio.ensure_future(pages.begin(task))
+        await asyncio.to_thread(copying.wait)
+        await asyncio.sleep(0.2 if part == "copy" else 1)
+        beginning.cancel()
+        await asyncio.gather(beginning, return_exceptions=True)
+        await pages.stop()
+
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    began = time.monotonic()
+    asyncio.run(begin_and_stop())
+    assert list(folder.iterdir()) == []
+    assert psutil.Process().children(recursive=True) == []
+    assert time.monotonic() - began < 30, "a start that is given up lasts until its time limit"
 
 
 def test_a_new_package_is_not_written_over_files(written: Path) -> None:
