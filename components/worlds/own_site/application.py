@@ -15,7 +15,7 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ from components.ports import free_port, listeners
 from components.worlds.effects import describe
 from components.worlds.own_site import supervisor
 from components.worlds.own_site.commands import finished
-from components.worlds.own_site.http_client import Client, log_in
+from components.worlds.own_site.http_client import TIMEOUT_S, Client, log_in
 from components.worlds.own_site.image import environment, run
 from components.worlds.own_site.site_file import JsonRows, OwnSiteError, Request, SiteFile
 from components.worlds.own_site.tables import FILES, Rows, Snapshot, copy_of, differences, file_rows, overwrite
@@ -87,13 +87,12 @@ class Application:
                 raise OwnSiteError(
                     f"reset.request was answered with status {response.status_code}: correct its path and fields"
                 )
-        try:
-            for name in reset.sqlite:
+        for name in reset.sqlite:
+            with _named(f"reset.sqlite: {name}", "correct the path in $DATA, or let `prepare` make this database"):
                 overwrite(self.data / name, copy_of(self._image / name))
-            for name, script in reset.dump.items():
+        for name, script in reset.dump.items():
+            with _named(f"reset.dump: {script} for {name}", "correct the path beside site.yaml, or the file's SQL"):
                 overwrite(self.data / name, _loaded(self._folder / script))
-        except (sqlite3.Error, OSError) as error:
-            raise OwnSiteError(f"reset: {error}") from error
         if not reset.varies and self._first is not None:
             self._require_first(self._first)
 
@@ -247,8 +246,10 @@ class Application:
 
     def _wait_until_ready(self, log: Path) -> None:
         deadline = time.monotonic() + self._site.start_timeout_s
-        client, reason = Client(self._site.address, self.port), "no answer"
+        reason = "no answer"
         while time.monotonic() < deadline and self.is_running and not self._is_given_up.is_set():
+            left_s = max(deadline - time.monotonic(), 0.01)
+            client = Client(self._site.address, self.port, timeout_s=min(TIMEOUT_S, left_s))
             try:
                 status = client.get(self._site.ready).status_code
             except OwnSiteError as error:
@@ -336,6 +337,15 @@ def json_text(value: Any) -> str | None:
     if value is None or isinstance(value, str):
         return value
     return json.dumps(value, ensure_ascii=False, sort_keys=True)
+
+
+@contextlib.contextmanager
+def _named(place: str, remedy: str) -> Iterator[None]:
+    """Names the place and the remedy in an error of a database or a file."""
+    try:
+        yield
+    except (sqlite3.Error, OSError) as error:
+        raise OwnSiteError(f"{place}: {error}; {remedy}") from error
 
 
 def _loaded(script: Path) -> bytes:

@@ -70,6 +70,8 @@ def _plain_values(values: object) -> object:
     rows = values if isinstance(values, list) else []
     for cell in [cell for row in rows for cell in (row.values() if isinstance(row, dict) else [row])]:
         _no_date(_no_boolean(cell))
+        if not isinstance(cell, str | int | float):
+            raise ValueError(f"{cell!r} is no value of a parameter, which is a text or a number")
     return values
 
 

@@ -8,6 +8,7 @@ import functools
 import os
 import shutil
 import sqlite3
+import time
 from pathlib import Path
 
 import psutil
@@ -85,6 +86,38 @@ def test_a_start_that_fails_shows_the_output_of_the_command(written: Path, tmp_p
     with pytest.raises(OwnSiteError, match=r"ended with status 3 after `start`.*\nno such database"):
         application.reset()
     application.close()
+
+
+@pytest.mark.parametrize(
+    ("reset", "message"),
+    [
+        ({"sqlite": ["data/todo.db"]}, r"reset\.sqlite: data/todo\.db: unable to open database file; correct the path"),
+        ({"dump": {"todo.db": "first.sql"}}, r"reset\.dump: first\.sql for todo\.db: .* correct the path beside"),
+    ],
+)
+def test_a_reset_from_a_file_that_is_not_there_names_it(
+    written: Path, tmp_path: Path, reset: dict, message: str
+) -> None:
+    application = opened(changed(written, lambda site: site.update(reset=reset)), tmp_path / "cache")
+    with contextlib.closing(application), pytest.raises(OwnSiteError, match=message):
+        application.reset()
+
+
+SILENT = """
+import os, socket, time
+server = socket.create_server(("127.0.0.1", int(os.environ["PORT"])))
+time.sleep(600)
+"""
+
+
+def test_an_application_that_does_not_answer_has_its_time_and_no_more(written: Path, tmp_path: Path) -> None:
+    (written / "waymark_notes/silent.py").write_text(SILENT)
+    start = {"start": 'exec "$PYTHON" "$SITE/silent.py"', "start_timeout_s": 1.5}
+    application = opened(changed(written, lambda site: site.update(start)), tmp_path / "cache")
+    began = time.monotonic()
+    with contextlib.closing(application), pytest.raises(OwnSiteError, match=r"is not ready .*ReadTimeout"):
+        application.reset()
+    assert time.monotonic() - began < 10
 
 
 @pytest.mark.parametrize("start", ["exec sleep 60", "exit 3"])
