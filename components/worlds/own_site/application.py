@@ -164,7 +164,9 @@ class Application:
         if process is None:
             return
         assert process.stdin is not None
-        process.stdin.close()
+        with contextlib.suppress(BrokenPipeError):  # the supervisor has ended
+            process.stdin.write(supervisor.STOPPED)
+            process.stdin.close()
         try:
             process.wait(STOP_TIMEOUT_S)
         except subprocess.TimeoutExpired:
@@ -177,7 +179,7 @@ class Application:
 
     @property
     def _group_file(self) -> Path:
-        return Path(self._own.name) / "process_group"
+        return Path(self._own.name) / supervisor.GROUP_FILE
 
     def give_up(self) -> None:
         """Let a start that is under way in another thread fail soon, and each later one."""
@@ -214,7 +216,7 @@ class Application:
         log = Path(self._own.name) / "output.log"
         with log.open("wb") as output:
             self._process = subprocess.Popen(
-                [sys.executable, "-S", supervisor.__file__, self._site.start, str(self._group_file)],
+                [sys.executable, "-S", supervisor.__file__, self._site.start, self._own.name],
                 env=self._environment(),
                 cwd=self.data,
                 stdin=subprocess.PIPE,
