@@ -28,7 +28,7 @@ from components.worlds.effects import (
 from components.worlds.hedges import is_obstacle
 from components.worlds.oracle import Oracle
 from components.worlds.own_site.site_file import OwnSiteError, SiteFile
-from components.worlds.own_site.task_file import Contains, EffectRule, Expected, KeyOfRow, TaskTemplate, Words
+from components.worlds.own_site.task_file import Contains, EffectRule, Expected, KeyOfRow, TaskTemplate, Text, Words
 from components.worlds.own_site.texts import Facts, address, by_field, formatted
 from components.worlds.own_site.values import answer_of, choices_of, flat_values, is_number
 
@@ -346,6 +346,9 @@ def expected_value(value: Expected, facts: Facts, named: Mapping[str, Effect]) -
             return contains(formatted(text, facts))
         case Words(words=text):
             return words(formatted(text, facts))
+        case Text(text=text):
+            exact = formatted(text, facts)
+            return lambda stored: bool(stored == exact)
         case str():
             return str(formatted(value, facts))
     return value

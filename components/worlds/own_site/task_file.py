@@ -92,6 +92,12 @@ class Words(Section):
     words: str
 
 
+class Text(Section):
+    """A value with exactly this text, such as the version `1.10`, which is not `1.1`."""
+
+    text: str
+
+
 class KeyOfRow(Section):
     """The key of the row of an earlier effect of the task, which ties a row to its parent."""
 
@@ -101,7 +107,7 @@ class KeyOfRow(Section):
     """The column of that row with the key; by default the columns that identify the row."""
 
 
-Expected = Annotated[str | int | float | bool | Contains | Words | KeyOfRow | None, BeforeValidator(_no_date)]
+Expected = Annotated[str | int | float | bool | Contains | Words | Text | KeyOfRow | None, BeforeValidator(_no_date)]
 
 
 def _parents(*values: Mapping[str, Expected]) -> list[str]:

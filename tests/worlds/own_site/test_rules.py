@@ -266,6 +266,20 @@ def test_rows_of_effects_and_of_may_are_tied_to_their_parent(written: Path) -> N
     assert instance.check([opened, item, added("log", "2", list="7")], "").reward == 0, "a log of another list"
 
 
+@pytest.mark.parametrize(
+    ("version", "stored", "is_equal"),
+    [("1.10", "1.1", True), ({"text": "{title}"}, "1.10", True), ({"text": "{title}"}, "1.1", False)],
+)
+def test_a_text_that_looks_like_a_number_can_be_compared_as_text(
+    written: Path, version: object, stored: str, is_equal: bool
+) -> None:
+    effects = [{"added": "item", "values": {"version": version}}]
+    folder = changed(written, lambda site: site["tasks"]["add_item"].update(effects=effects))
+    instance = Instance(read_site(folder), "add_item", 0, {"title": "1.10"}, {})
+    change = RowChange(table="item", key="1", before=None, after={"version": stored})
+    assert instance.check([change], "").reward == is_equal
+
+
 def an_instance(folder: Path, title: str, answer: dict) -> Instance:
     return Instance(read_site(folder / "waymark_notes"), "add_item", 0, {"title": title}, answer)
 
