@@ -266,10 +266,10 @@ def test_pages_that_stop_while_an_episode_begins_leave_nothing(
 
     folder.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
-    began = time.monotonic()
+    before, began = {*psutil.Process().children(recursive=True)}, time.monotonic()
     asyncio.run(begin_and_stop())
     assert list(folder.iterdir()) == []
-    assert psutil.Process().children(recursive=True) == []
+    assert {*psutil.Process().children(recursive=True)} <= before
     assert time.monotonic() - began < 30, "a start that is given up lasts until its time limit"
 
 
