@@ -15,7 +15,7 @@ from components.cli.command import Subparsers, fail, nonempty, nonempty_path, po
 
 AT_ONCE = 4
 """Tasks that are checked at once."""
-RUNS = ("oracle", "idle", "copied", "guessed", "stray", "listed", "control", "forged")
+RUNS = ("oracle", "idle", "copied", "guessed", "other", "stray", "listed", "control", "forged")
 """The columns of the table, one per kind of run."""
 
 

@@ -16,6 +16,7 @@ from enum import StrEnum
 from components.agent import Completion, Policy, Prompt, Request
 from components.agent.protocols import Protocol
 from components.records import ToolCall, Trajectory, Turn
+from components.redaction import redacted
 
 MAX_LINE = 400
 """Characters of one printed value."""
@@ -47,8 +48,8 @@ class Transcript:
         sys.stdout.flush()
 
     def note(self, text: str, style: Style = Style.DIM) -> None:
-        """Print a line of the harness."""
-        self.write(self._styled(visible(text), style) + "\n")
+        """Print a line of the harness, without the passwords of addresses."""
+        self.write(self._styled(visible(redacted(text)), style) + "\n")
 
     def answer(self, number: int, thought: str, calls: Sequence[ToolCall]) -> None:
         """Print a response: the turn's number (from 1), the thought and the calls."""
@@ -69,7 +70,8 @@ class Transcript:
         self.write("\n")
         if trajectory.answer is not None:
             self.write(f"{self._styled('Answer:', Style.BOLD)} {visible(trajectory.answer)}\n")
-        cause = f" ({one_line(str(trajectory.diagnostics['error']))})" if "error" in trajectory.diagnostics else ""
+        error = redacted(str(trajectory.diagnostics.get("error", "")))
+        cause = f" ({one_line(error)})" if "error" in trajectory.diagnostics else ""
         ending = f"{trajectory.termination}: {meaning}{cause}"
         self.write(f"{self._styled('Ended:', Style.BOLD)} {ending} Turns: {len(trajectory.turns)}\n")
 

@@ -17,10 +17,10 @@ class TaskCheck:
         family: the part of its website after the slash, such as its template.
         actions: the oracle's calls, without scrolling, waiting and `done`; a click and the writing after it are one.
         rewards: by run: `oracle` should get 1; `idle` (only says `done`), `copied` (answers with the task's own
-            words), `guessed` (answers right and has not seen it), `stray` (the oracle with one more write), `listed`
-            (the oracle with an answer that names all candidates), `control` (a page calls the interface that makes
-            and reads the states) and `forged` (a page claims that the task is done) should get 0. A run that does not
-            apply is not there.
+            words), `guessed` (answers right and has not seen it), `other` (the oracle of another task of the family),
+            `stray` (the oracle with one more write), `listed` (the oracle with an answer that names all candidates),
+            `control` (a page calls the interface that makes and reads the states) and `forged` (a page claims that the
+            task is done) should get 0. A run that does not apply is not there.
         is_repeatable: whether a second run of the oracle left the same data.
         seconds: the time of all runs.
         problems: what is wrong, in sentences; none if the task is sound.

@@ -12,8 +12,10 @@ import stat
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +26,7 @@ from components.ports import free_port, listeners
 from components.worlds.effects import describe
 from components.worlds.own_site import supervisor
 from components.worlds.own_site.commands import finished
-from components.worlds.own_site.http_client import Client, log_in
+from components.worlds.own_site.http_client import TIMEOUT_S, Client, log_in
 from components.worlds.own_site.image import environment, run
 from components.worlds.own_site.site_file import JsonRows, OwnSiteError, Request, SiteFile
 from components.worlds.own_site.tables import FILES, Rows, Snapshot, copy_of, differences, file_rows, overwrite
@@ -51,6 +53,7 @@ class Application:
         self._image = image
         self._own = tempfile.TemporaryDirectory(prefix=f"waymark-{site.name}-")
         self._process: subprocess.Popen[bytes] | None = None
+        self._is_given_up = threading.Event()
         self._first: Snapshot | None = None
         """The state after the first start; resets that do not restart must lead back to it."""
 
@@ -84,13 +87,12 @@ class Application:
                 raise OwnSiteError(
                     f"reset.request was answered with status {response.status_code}: correct its path and fields"
                 )
-        try:
-            for name in reset.sqlite:
+        for name in reset.sqlite:
+            with _named(f"reset.sqlite: {name}", "correct the path in $DATA, or let `prepare` make this database"):
                 overwrite(self.data / name, copy_of(self._image / name))
-            for name, script in reset.dump.items():
+        for name, script in reset.dump.items():
+            with _named(f"reset.dump: {script} for {name}", "correct the path beside site.yaml, or the file's SQL"):
                 overwrite(self.data / name, _loaded(self._folder / script))
-        except (sqlite3.Error, OSError) as error:
-            raise OwnSiteError(f"reset: {error}") from error
         if not reset.varies and self._first is not None:
             self._require_first(self._first)
 
@@ -162,7 +164,9 @@ class Application:
         if process is None:
             return
         assert process.stdin is not None
-        process.stdin.close()
+        with contextlib.suppress(BrokenPipeError):  # the supervisor has ended
+            process.stdin.write(supervisor.STOPPED)
+            process.stdin.close()
         try:
             process.wait(STOP_TIMEOUT_S)
         except subprocess.TimeoutExpired:
@@ -175,12 +179,26 @@ class Application:
 
     @property
     def _group_file(self) -> Path:
-        return Path(self._own.name) / "process_group"
+        return Path(self._own.name) / supervisor.GROUP_FILE
+
+    def give_up(self) -> None:
+        """Let a start that is under way in another thread fail soon, and each later one."""
+        self._is_given_up.set()
 
     def close(self) -> None:
-        """End the process and remove its data."""
+        """End the process and remove its data. No other thread may use the application.
+
+        Raises:
+            OwnSiteError: the data cannot be removed.
+        """
         self.stop()
-        self._own.cleanup()
+        try:
+            self._own.cleanup()
+        except OSError as error:
+            raise OwnSiteError(
+                f"the data of {self._site.name} in {self._own.name} cannot be removed: {error}; end the processes that "
+                "use them, and remove the folder"
+            ) from error
 
     def _environment(self, **more: str) -> dict[str, str]:
         return environment(self._site, self._folder, self.data, PORT=str(self.port), **more)
@@ -191,12 +209,14 @@ class Application:
     def _restart(self) -> None:
         self.stop()
         shutil.rmtree(self.data, ignore_errors=True)
+        self._require_wanted()
         self._copy_first_data()
+        self._require_wanted()
         self.port = free_port()
         log = Path(self._own.name) / "output.log"
         with log.open("wb") as output:
             self._process = subprocess.Popen(
-                [sys.executable, "-S", supervisor.__file__, self._site.start, str(self._group_file)],
+                [sys.executable, "-S", supervisor.__file__, self._site.start, self._own.name],
                 env=self._environment(),
                 cwd=self.data,
                 stdin=subprocess.PIPE,
@@ -205,6 +225,10 @@ class Application:
                 start_new_session=True,  # the stage handles an interrupt in the terminal
             )
         self._wait_until_ready(log)
+
+    def _require_wanted(self) -> None:
+        if self._is_given_up.is_set():
+            raise OwnSiteError(f"the site {self._site.name} was stopped while it started")
 
     def _copy_first_data(self) -> None:
         """Copies the first data without sockets and pipes, which belong to processes that have ended."""
@@ -224,8 +248,10 @@ class Application:
 
     def _wait_until_ready(self, log: Path) -> None:
         deadline = time.monotonic() + self._site.start_timeout_s
-        client, reason = Client(self._site.address, self.port), "no answer"
-        while time.monotonic() < deadline and self.is_running:
+        reason = "no answer"
+        while time.monotonic() < deadline and self.is_running and not self._is_given_up.is_set():
+            left_s = max(deadline - time.monotonic(), 0.01)
+            client = Client(self._site.address, self.port, timeout_s=min(TIMEOUT_S, left_s))
             try:
                 status = client.get(self._site.ready).status_code
             except OwnSiteError as error:
@@ -239,6 +265,7 @@ class Application:
             time.sleep(0.02)
         ended = None if self._process is None else self._process.poll()
         self.stop()
+        self._require_wanted()
         state = f"ended with status {ended}" if ended is not None else f"is not ready ({reason})"
         output = log.read_text(errors="replace")[-2000:] or "it printed nothing"
         raise OwnSiteError(
@@ -273,12 +300,22 @@ class Application:
         response = self.client(rows.user).get(rows.get)
         try:
             items = at_place(response.json(), rows.rows)
-            return {str(item[rows.key]): {field: _text(value) for field, value in item.items()} for item in items}
+            keyed = [
+                (str(item[rows.key]), {field: json_text(value) for field, value in item.items()}) for item in items
+            ]
         except (ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
             raise OwnSiteError(
                 f"state.json.{name}: {rows.get} (status {response.status_code}) has no list of objects with "
                 f"{rows.key!r} at {rows.rows or 'its top'}"
             ) from error
+        by_key = dict(keyed)
+        if len(by_key) < len(keyed):
+            repeated = next(key for key, count in Counter(key for key, _ in keyed).items() if count > 1)
+            raise OwnSiteError(
+                f"state.json.{name}: two items of {rows.get} have the {rows.key} {repeated}: name a field that "
+                "identifies an item with `key`"
+            )
+        return by_key
 
 
 def _sockets_and_pipes(folder: str, names: Sequence[str]) -> set[str]:
@@ -297,10 +334,20 @@ def at_place(content: Any, place: str) -> Any:
     return content
 
 
-def _text(value: Any) -> str | None:
+def json_text(value: Any) -> str | None:
+    """The text of a value in JSON, with which rules compare it: a text as it is, anything else as JSON writes it."""
     if value is None or isinstance(value, str):
         return value
     return json.dumps(value, ensure_ascii=False, sort_keys=True)
+
+
+@contextlib.contextmanager
+def _named(place: str, remedy: str) -> Iterator[None]:
+    """Names the place and the remedy in an error of a database or a file."""
+    try:
+        yield
+    except (sqlite3.Error, OSError) as error:
+        raise OwnSiteError(f"{place}: {error}; {remedy}") from error
 
 
 def _loaded(script: Path) -> bytes:

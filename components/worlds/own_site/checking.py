@@ -2,15 +2,17 @@
 
 - The oracle gets 1, twice, and changes the same columns of the same tables both times.
 - An agent that only says `done` gets 0, and so does one whose answer is the task's own words.
+- The oracle of another task gets 0. Of each parameter there is a run of a task that differs in this parameter only.
 - The oracle's run with the write of `stray` gets 0.
 - The oracle's run with an answer that lists all candidates gets 0.
 """
 
 from __future__ import annotations
 
+import contextlib
 import random
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -48,16 +50,21 @@ async def check_tasks(
     async with BrowserPool(params, world.site(), "elements") as pool:
         for name in names:
             for instance in templates.instances(name, first, count):
-                yield await check_instance(instance, pool)
+                yield await check_instance(instance, templates.variants(instance), pool)
 
 
-async def check_instance(instance: Instance, pool: BrowserPool) -> TaskCheck:
-    """All checks of one task."""
+async def check_instance(instance: Instance, variants: Mapping[str, Instance], pool: BrowserPool) -> TaskCheck:
+    """All checks of one task.
+
+    Args:
+        variants: other tasks of the template, by the parameter in which they differ.
+    """
     began = time.monotonic()
     task = Task.model_validate(instance.row("eval"))
     report = TaskCheck(task.task_id, instance.name)
     try:
         await _fill(report, instance, task, pool)
+        await _add_variants(report, variants, task, pool)
     except Exception as error:  # the table names it and goes on with the next task
         report.problems.append(f"{type(error).__name__}: {error}")
     report.seconds = round(time.monotonic() - began, 1)
@@ -83,6 +90,30 @@ async def _fill(report: TaskCheck, instance: Instance, task: Task, pool: Browser
     report.add_cheats({"idle": idle, "copied": copied, "stray": stray, "listed": listed})
     if stray is not None and not stray.side_effects:
         problems.append("the stray write is not noticed: is its table in state, and not in state.noise?")
+
+
+async def _add_variants(report: TaskCheck, variants: Mapping[str, Instance], task: Task, pool: BrowserPool) -> None:
+    """Plays the oracles of other tasks, each from its own start page, and notes which of them satisfy the task's rule.
+    An oracle that cannot be played on the task's data is no run."""
+    for name, variant in variants.items():
+        with contextlib.suppress(RuntimeError):
+            check = await _play_other(variant, task, pool)
+            report.rewards["other"] = max(check.reward, report.rewards.get("other", 0.0))
+            if check.reward:
+                report.problems.append(
+                    f"other gets {check.reward}: the oracle of the same task with {name} = {variant.facts[name]!r} "
+                    f"satisfies the rule, too: name the parameter {name} in the rule"
+                )
+
+
+async def _play_other(variant: Instance, task: Task, pool: BrowserPool) -> StateCheck:
+    other = task.model_copy(update={"start_url": variant.start_url})
+    async with pool.session(other) as session:
+        await session.start(other)
+        await play(session, variant.oracle(random.Random(0)))
+        check = await session.check_state()
+        assert check is not None
+        return check
 
 
 async def _run_oracle(instance: Instance, task: Task, pool: BrowserPool) -> _Run:

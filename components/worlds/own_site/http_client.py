@@ -28,9 +28,13 @@ class Client:
         origin: scheme and host under which a browser sees the application.
         port: of its process on loopback.
         cookies: by name.
+        timeout_s: the time for each part of a response.
     """
 
-    def __init__(self, origin: str, port: int, cookies: dict[str, str] | None = None) -> None:
+    def __init__(
+        self, origin: str, port: int, cookies: dict[str, str] | None = None, timeout_s: float = TIMEOUT_S
+    ) -> None:
+        self._timeout_s = timeout_s
         self.cookies = dict(cookies or {})
         self._hidden: set[str] = set()
         self._base = f"http://127.0.0.1:{port}"
@@ -60,7 +64,7 @@ class Client:
         if method == "POST":
             sent = {"Origin": self._origin, "Referer": self._origin + path, **sent}
         try:
-            with httpx.Client(trust_env=False, timeout=TIMEOUT_S) as client:
+            with httpx.Client(trust_env=False, timeout=self._timeout_s) as client:
                 response = client.request(method, self._base + path, headers=sent, **content)
         except httpx.HTTPError as error:
             raise OwnSiteError(

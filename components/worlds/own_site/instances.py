@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import math
 import random
-import sqlite3
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any
 
 from components.records import RowChange, Split, StateCheck, Task
@@ -27,24 +28,22 @@ from components.worlds.effects import (
 from components.worlds.hedges import is_obstacle
 from components.worlds.oracle import Oracle
 from components.worlds.own_site.site_file import OwnSiteError, SiteFile
-from components.worlds.own_site.tables import query
-from components.worlds.own_site.task_file import (
-    AnswerRule,
-    Contains,
-    EffectRule,
-    Expected,
-    Facts,
-    KeyOfRow,
-    Query,
-    Range,
-    TaskTemplate,
-    Values,
-    Words,
-    formatted,
-)
+from components.worlds.own_site.task_file import Contains, EffectRule, Expected, KeyOfRow, TaskTemplate, Text, Words
+from components.worlds.own_site.texts import Facts, address, by_field, formatted
+from components.worlds.own_site.values import answer_of, choices_of, flat_values, is_number
 
 MAX_TASKS = 20_000
 """Of one template."""
+MAX_TRIED = 20
+"""Values of a parameter among which a variant of a task is looked for."""
+RULE_TEXTS: Any = {
+    "effects": {"__all__": {"values", "where", "to"}},
+    "may": {"__all__": {"values"}},
+    "requests": {"__all__": {"get", "contains", "lacks", "values"}},
+    "page": {"url", "contains"},
+    "verify": True,
+}
+"""The parts of a template's rules that have parameters, besides the answer."""
 DONE = "done"
 """The oracle's answer to a task that asks for none."""
 
@@ -82,22 +81,47 @@ class Instance:
         return self.site.tasks[self.name]
 
     @property
+    def start_url(self) -> str:
+        """The address of the start page."""
+        return self.site.address + address(self.template.start, self.facts)
+
+    @property
+    def intents(self) -> list[str]:
+        """The instruction in its wordings."""
+        return [formatted(phrasing, self.facts) for phrasing in self.template.phrasings]
+
+    @property
     def _intent(self) -> str:
-        phrasing = random.Random(f"words {self.name} {self.number}").choice(self.template.phrasings)
-        return str(formatted(phrasing, self.facts))
+        return random.Random(f"words {self.name} {self.number}").choice(self.intents)
+
+    def is_apart_from(self, other: Instance) -> bool:
+        """Whether what the oracle of another task of the template does must not satisfy the rule of this one. Two
+        tasks that differ in words only, and two questions with one answer, are not apart."""
+        if {*self.intents} & {*other.intents}:
+            return False
+        return self.rule != other.rule if self.answer else self._work != other._work
+
+    @property
+    def _work(self) -> object:
+        return self.start_url, formatted(self.template.oracle, self.facts)
+
+    @property
+    def rule(self) -> object:
+        """What decides whether the task is done, with the parameters filled in."""
+        return formatted(self.template.model_dump(include=RULE_TEXTS), self.facts), self.answer
 
     @property
     def expected(self) -> Answer | None:
         """The answer that the task asks for."""
         match self.answer:
             case {"number": value}:
-                given = [fact for fact in _values(self.facts) if _is_number(fact)]
+                given = [fact for fact in flat_values(self.facts) if is_number(fact)]
                 return Number(value, given=[*given, *numbers_in(self._intent)])
             case {"phrase": forms, "wrong": wrong}:
                 return Phrase(forms, wrong)
             case {"names": right, "among": among}:
                 intent = self._intent
-                return Names(right, among, [text for text in map(str, _values(self.facts)) if text in intent])
+                return Names(right, among, [text for text in map(str, flat_values(self.facts)) if text in intent])
             case {"refusal": reasons}:
                 return Refusal(reasons, {}, clear=reasons, denied=[word for word in reasons if is_obstacle(word)])
         return None
@@ -125,7 +149,7 @@ class Instance:
         return {
             "task_id": f"{site.name}/{self.name}/{self.number}",
             "intent": self._intent,
-            "start_url": site.address + formatted(template.start, self.facts),
+            "start_url": self.start_url,
             "website": f"{site.name}/{self.name}",
             "source": site.name,
             "split": split,
@@ -142,7 +166,8 @@ class Instance:
 
 
 class Templates:
-    """The tasks of a site by number, from 1 on. No two of a template have the same parameters.
+    """The tasks of a site by number, from 1 on. No two of a template have the same instruction: combinations of
+    parameters with the same instruction and the same rule are one task.
 
     Args:
         database: a copy of the first database, before any episode; None if the site has none.
@@ -152,14 +177,16 @@ class Templates:
         self._site = site
         self._database = database
         self._chosen: dict[str, list[list[Any]]] = {}
+        self._ordered: dict[str, list[int]] = {}
 
     def count(self, name: str) -> int:
         """The number of different tasks of a template, at most `MAX_TASKS`.
 
         Raises:
-            OwnSiteError: a parameter has no values, or its SQL is wrong.
+            OwnSiteError: a parameter has no values, its SQL is wrong, or two tasks with the same instruction ask for
+                different things.
         """
-        return min(MAX_TASKS, math.prod(map(len, self._choices(name))))
+        return len(self._places(name))
 
     def require(self, name: str, number: int, option: str) -> None:
         """Refuses a number that no task of a template has.
@@ -178,133 +205,119 @@ class Templates:
         """The instances `first` to `first + count - 1`, or up to the last one.
 
         Raises:
-            OwnSiteError: a statement or a text of the template is wrong.
+            OwnSiteError: a statement or a text of the template is wrong, or as `count`.
         """
-        choices = self._choices(name)
-        order = random.Random(f"{self._site.name} {name}").sample(range(math.prod(map(len, choices))), self.count(name))
+        places = self._places(name)
         return [
-            _instance(self._site, name, number, order[number - 1], choices, self._database)
-            for number in range(first, min(first + count, len(order) + 1))
+            self._instance(name, number, self._facts(name, places[number - 1]))
+            for number in range(first, min(first + count, len(places) + 1))
         ]
+
+    def variants(self, instance: Instance) -> dict[str, Instance]:
+        """By parameter, a task that differs from the instance in this parameter only and is apart from it
+        (`is_apart_from`). A parameter without such a task is not there; a template without an oracle has none.
+
+        Raises:
+            OwnSiteError: as `instances`.
+        """
+        if instance.template.oracle is None:
+            return {}
+        name, variants = instance.name, {}
+        for parameter, values in zip(instance.template.parameters, self._choices(name), strict=True):
+            others = (value for value in values if value != instance.facts[parameter])
+            for value in itertools.islice(others, MAX_TRIED):
+                variant = self._instance(name, instance.number, {**instance.facts, parameter: value})
+                if instance.is_apart_from(variant):
+                    variants[parameter] = variant
+                    break
+        return variants
+
+    def _places(self, name: str) -> list[int]:
+        """The combinations of parameters that are the tasks, in order."""
+        if name not in self._ordered:
+            total = math.prod(map(len, self._choices(name)))
+            order = random.Random(f"{self._site.name} {name}").sample(range(total), min(MAX_TASKS, total))
+            kept = self._distinct(name, order)
+            if len(kept) < len(order):
+                warnings.warn(
+                    f"tasks.{name}: {len(order)} combinations of its parameters are {len(kept)} tasks, because some "
+                    "have the same instruction and the same rule: name each parameter in `intent`, or remove those "
+                    "that only an oracle uses",
+                    stacklevel=1,
+                )
+            self._ordered[name] = kept
+        return self._ordered[name]
+
+    def _distinct(self, name: str, order: Sequence[int]) -> list[int]:
+        """The first combination of each instruction.
+
+        Raises:
+            OwnSiteError: a later one with the same instruction has another rule.
+        """
+        kept: list[int] = []
+        place_of: dict[str, int] = {}
+        rules: dict[int, object] = {}
+        for place in order:
+            facts = self._facts(name, place)
+            with _named(name):
+                intents = Instance(self._site, name, 0, facts, {}).intents
+            intent = next((intent for intent in intents if intent in place_of), None)
+            if intent is None:
+                kept.append(place)
+                place_of |= dict.fromkeys(intents, place)
+                continue
+            first = place_of[intent]
+            rule = self._instance(name, 0, facts).rule
+            if first not in rules:
+                rules[first] = self._instance(name, 0, self._facts(name, first)).rule
+            if rule != rules[first]:
+                raise _ambiguous(name, intent, self._facts(name, first), facts)
+        return kept
+
+    def _instance(self, name: str, number: int, facts: Facts) -> Instance:
+        rule = self._site.tasks[name].answer
+        with _named(name):
+            answer = {} if rule is None else answer_of(rule, facts, self._database)
+            instance = Instance(self._site, name, number, facts, answer)
+            instance.check([], None)  # fills in every text once
+            instance.oracle(random.Random(0))
+            instance.row("train")
+        return instance
+
+    def _facts(self, name: str, place: int) -> Facts:
+        facts = {}
+        for key, values in zip(self._site.tasks[name].parameters, self._choices(name), strict=True):
+            place, index = divmod(place, len(values))
+            facts[key] = values[index]
+        return facts
 
     def _choices(self, name: str) -> list[list[Any]]:
         if name not in self._chosen:
             self._chosen[name] = [
-                _choices(f"tasks.{name}.parameters.{key}", values, self._database)
+                choices_of(f"tasks.{name}.parameters.{key}", values, self._database)
                 for key, values in self._site.tasks[name].parameters.items()
             ]
         return self._chosen[name]
 
 
-def _instance(
-    site: SiteFile, name: str, number: int, place: int, choices: list[list[Any]], database: bytes | None
-) -> Instance:
-    template, facts = site.tasks[name], {}
-    for key, values in zip(template.parameters, choices, strict=True):
-        place, index = divmod(place, len(values))
-        facts[key] = values[index]
+@contextlib.contextmanager
+def _named(name: str) -> Iterator[None]:
+    """Names the template in an error of its texts."""
     try:
-        answer = {} if template.answer is None else _answer(template.answer, facts, database)
-        instance = Instance(site, name, number, facts, answer)
-        instance.check([], None)  # fills in every text once
-        instance.oracle(random.Random(0))
-        instance.row("train")
+        yield
     except ValueError as error:
         raise OwnSiteError(f"tasks.{name}: {error}") from error
-    return instance
 
 
-def _choices(place: str, values: Values, database: bytes | None) -> list[Any]:
-    """The values of a parameter; a row with one column is its value."""
-    match values:
-        case Range(first=first, last=last):
-            chosen: list[Any] = [*range(first, last + 1)]
-        case Query(sql=sql):
-            rows = _rows(place, sql, {}, database)
-            if any(None in row.values() for row in rows):
-                raise OwnSiteError(
-                    f"{place}: {sql!r} finds a row without a value (NULL); leave such rows out in the SQL"
-                )
-            chosen = [next(iter(row.values())) if len(row) == 1 else row for row in rows]
-        case _:
-            chosen = [*values]
-    if not chosen:
-        remedy = (
-            "its SQL finds no row in the first data: correct it, or let `prepare` make such rows"
-            if isinstance(values, Query)
-            else "give it at least one"
-        )
-        raise OwnSiteError(f"{place} has no values; {remedy}")
-    return [*{repr(value): value for value in chosen}.values()]  # equal values would make the same task twice
-
-
-def _rows(place: str, sql: str, facts: Facts, database: bytes | None) -> list[dict[str, Any]]:
-    if database is None:
-        raise OwnSiteError(f"{place} is SQL, but state.sqlite names no database")
-    try:
-        rows = query(database, sql, dict(_flat(facts)))
-    except sqlite3.Error as error:
-        raise OwnSiteError(f"{place}: {error} in {sql!r}, on the database that `prepare` made") from error
-    column = next((column for row in rows for column, value in row.items() if isinstance(value, bytes)), None)
-    if column is not None:
-        raise OwnSiteError(
-            f"{place}: {sql!r} finds bytes (a BLOB) in {column}; convert them in the SQL, by hex({column}) or "
-            f"CAST({column} AS TEXT)"
-        )
-    return rows
-
-
-def _flat(facts: Facts) -> list[tuple[str, Any]]:
-    """Parameters as SQL names: `ticket_title` for the column `title` of `ticket`."""
-    flat: list[tuple[str, Any]] = []
-    for name, value in facts.items():
-        flat += (
-            [(f"{name}_{column}", part) for column, part in value.items()]
-            if isinstance(value, dict)
-            else [(name, value)]
-        )
-    return flat
-
-
-def _values(facts: Facts) -> list[Any]:
-    return [value for _, value in _flat(facts)]
-
-
-def _is_number(value: object) -> bool:
-    try:
-        float(str(value))
-    except ValueError:
-        return False
-    return True
-
-
-def _answer(rule: AnswerRule, facts: Facts, database: bytes | None) -> dict[str, Any]:
-    def texts(value: list[str] | Query) -> list[str]:
-        if isinstance(value, Query):
-            cells = [next(iter(row.values())) for row in _rows("answer", value.sql, facts, database)]
-            if None in cells:
-                raise OwnSiteError(
-                    f"answer: {value.sql!r} finds a row without a value (NULL); leave such rows out in the SQL"
-                )
-            return [format(Decimal(f"{cell:.15g}"), "f") if isinstance(cell, float) else str(cell) for cell in cells]
-        return [formatted(text, facts) for text in value]
-
-    if rule.number is not None:
-        values = texts(rule.number) if isinstance(rule.number, Query) else [formatted(str(rule.number), facts)]
-        if len(values) != 1 or not _is_number(values[0]):
-            raise OwnSiteError(f"answer.number must be one number, not {values!r}")
-        return {"number": values[0]}
-    if rule.phrase is not None:
-        return {"phrase": _some("phrase", texts(rule.phrase)), "wrong": texts(rule.wrong)}
-    if rule.names is not None:
-        return {"names": _some("names", texts(rule.names)), "among": texts(rule.among)}
-    return {"refusal": _some("refusal", texts(rule.refusal or []))}
-
-
-def _some(kind: str, values: list[str]) -> list[str]:
-    if not values:
-        raise OwnSiteError(f"answer.{kind} is empty: give at least one value")
-    return values
+def _ambiguous(name: str, intent: str, first: Facts, second: Facts) -> OwnSiteError:
+    others = by_field(second)
+    differing = {field: value for field, value in by_field(first).items() if value != others[field]}
+    sides = (", ".join(f"{field} = {values[field]!r}" for field in differing) for values in (differing, others))
+    return OwnSiteError(
+        f"tasks.{name}: the instruction {intent!r} asks for one thing with {next(sides)} and for another with "
+        f"{next(sides)}: name {' or '.join(f'{{{field}}}' for field in differing)} in `intent`, or leave one of the "
+        "two out of `parameters`"
+    )
 
 
 def _effect(rule: EffectRule, facts: Facts, named: Mapping[str, Effect]) -> Effect:
@@ -333,6 +346,9 @@ def expected_value(value: Expected, facts: Facts, named: Mapping[str, Effect]) -
             return contains(formatted(text, facts))
         case Words(words=text):
             return words(formatted(text, facts))
+        case Text(text=text):
+            exact = formatted(text, facts)
+            return lambda stored: bool(stored == exact)
         case str():
             return str(formatted(value, facts))
     return value

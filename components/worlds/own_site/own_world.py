@@ -165,6 +165,7 @@ class OwnSite(World):
             rows += [task.row("train") for task in templates.instances(name, evaluated + 1, params.train_per_template)]
         for name in params.heldout:
             rows += [task.row("heldout") for task in templates.instances(name, 1, params.heldout_per_template)]
+        _require_unseen(rows)
         return rows
 
     @property
@@ -227,6 +228,21 @@ def _count(templates: Templates, name: str) -> int:
         return templates.count(name)
     except OwnSiteError:
         return MAX_TASKS
+
+
+def _require_unseen(rows: Sequence[dict[str, Any]]) -> None:
+    """Refuses an instruction of evaluation that training has, too: of two templates, because those of one differ.
+
+    Raises:
+        OwnSiteError: there is one.
+    """
+    trained = {row["intent"]: row["task_id"] for row in rows if row["split"] == "train"}
+    for row in rows:
+        if row["split"] != "train" and row["intent"] in trained:
+            raise OwnSiteError(
+                f"{trained[row['intent']]} is for training, {row['task_id']} for evaluation, and both have the "
+                f"instruction {row['intent']!r}: word one of the two templates in another way, or leave it out"
+            )
 
 
 def own_site(file: str) -> type[OwnSite]:

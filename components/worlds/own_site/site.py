@@ -4,32 +4,33 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import glob
 import secrets
-import shlex
 from collections.abc import Callable
-from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote, urlsplit
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urlsplit
 
 from playwright.async_api import Error as PlaywrightError
 
 from components.browser import SandboxError, SiteCookie
 from components.records import RowChange, StateCheck, Task
 from components.worlds.effects import is_equal
-from components.worlds.own_site.application import Application, at_place
+from components.worlds.own_site.application import Application, at_place, json_text
 from components.worlds.own_site.front import COOKIE, Front
 from components.worlds.own_site.image import ensure
 from components.worlds.own_site.instances import Instance, expected_value
 from components.worlds.own_site.site_file import OwnSiteError, SiteFile
 from components.worlds.own_site.tables import Snapshot, differences
-from components.worlds.own_site.task_file import Facts, RequestRule, formatted
+from components.worlds.own_site.task_file import RequestRule
+from components.worlds.own_site.texts import address, command, formatted, is_at
 
 if TYPE_CHECKING:
     from playwright.async_api import Page
 
     from components.params import ContextParams
+
+
+_Result = TypeVar("_Result")
 
 
 class OwnPages:
@@ -55,6 +56,8 @@ class OwnPages:
         self._free: list[Application] = []
         self._all: list[Application] = []
         self._image: Path | None = None
+        self._resets: set[asyncio.Future[Any]] = set()
+        """Threads that start or reset an application. They go on after a cancellation of what waits for them."""
 
     async def start(self) -> None:
         """Make the first data if they do not exist, and start and reset one process.
@@ -67,18 +70,28 @@ class OwnPages:
         self._image = await asyncio.to_thread(ensure, self._site, self._folder)
         application = self._take()
         try:
-            await asyncio.to_thread(_reset, application, 0)
-        except OwnSiteError:
+            await asyncio.shield(self._in_thread(_reset, application, 0))
+        except BaseException:
             await self.stop()
             raise
         self._free.append(application)
         await self._front.start()
 
     async def stop(self) -> None:
-        """Stop all processes and remove their data."""
+        """Stop all processes and remove their data.
+
+        Raises:
+            OwnSiteError: the data of one cannot be removed.
+        """
         await self._front.stop()
         applications, self._all, self._free, self._image = self._all, [], [], None
-        await asyncio.gather(*(asyncio.to_thread(application.close) for application in applications))
+        for application in applications:
+            application.give_up()
+        await asyncio.gather(*self._resets, return_exceptions=True)
+        closed = (asyncio.to_thread(application.close) for application in applications)
+        for result in await asyncio.gather(*closed, return_exceptions=True):
+            if isinstance(result, BaseException):
+                raise result
 
     def addresses(self) -> dict[str, int]:
         """The port of the front for the site's host."""
@@ -94,7 +107,7 @@ class OwnPages:
         instance = Instance.of(self._site, task) if "template" in task.evaluator else None
         application = self._take()
         user = instance.template.login if instance is not None else ""
-        work = asyncio.ensure_future(asyncio.to_thread(_begun, application, task.seed or 0, user))
+        work = self._in_thread(_begun, application, task.seed or 0, user)
         try:
             before, cookies = await asyncio.shield(work)
         except BaseException as error:  # after a cancellation, the thread goes on until the application has started
@@ -118,6 +131,12 @@ class OwnPages:
     def differences(self, before: Snapshot, after: Snapshot) -> list[RowChange]:
         """The changes between two moments, without the site's noise."""
         return differences(before, after, self._site.state.noise, self._site.state.keys)
+
+    def _in_thread(self, function: Callable[..., _Result], *values: object) -> asyncio.Future[_Result]:
+        work = asyncio.ensure_future(asyncio.to_thread(function, *values))
+        self._resets.add(work)
+        work.add_done_callback(self._resets.discard)
+        return work
 
     def _take(self) -> Application:
         """A process that no episode has, or a new one that has not started yet."""
@@ -255,35 +274,10 @@ class OwnEpisode:
         return [f"no open page has the address {url}" + (f" and the text {text!r}" if text else "")]
 
 
-def command(text: str, facts: Facts) -> str:
-    """A shell command with its parameters filled in, each quoted as one word."""
-    return str(formatted(text, _mapped(facts, shlex.quote)))
-
-
-def is_at(address: str, pattern: str, facts: Facts) -> bool:
-    """Whether a page's address matches a pattern, as the browser writes it or with its %-codes decoded.
-
-    The characters of parameters stand for themselves.
-    """
-    filled = str(formatted(pattern, _mapped(facts, glob.escape)))
-    return fnmatchcase(address, filled) or fnmatchcase(unquote(address), filled)
-
-
-def _mapped(facts: Facts, change: Callable[[str], str]) -> dict[str, Any]:
-    """The parameters with their texts changed."""
-
-    def changed(fact: Any) -> Any:
-        if isinstance(fact, dict):
-            return _mapped(fact, change)
-        return change(fact) if isinstance(fact, str) else fact
-
-    return {name: changed(fact) for name, fact in facts.items()}
-
-
 def failure(rule: RequestRule, application: Application, facts: object) -> str | None:
     """What is wrong with a response; None if it is as the rule wants it."""
     assert isinstance(facts, dict)
-    path = formatted(rule.get, facts)
+    path = address(rule.get, facts)
     response = application.client(rule.user).get(path)
     if response.status_code != rule.status:
         return f"{path} has the status {response.status_code}, not {rule.status}"
@@ -296,7 +290,7 @@ def failure(rule: RequestRule, application: Application, facts: object) -> str |
             value = at_place(response.json(), place)
         except (KeyError, TypeError, ValueError, IndexError):
             return f"{path} has no {place}"
-        text = None if value is None else str(value)
+        text = json_text(value)
         if not is_equal(text, expected_value(expected, facts, {})):
             return f"{path} has {place} = {text}"
     return None

@@ -21,10 +21,10 @@ from typing import Annotated, Any
 
 import yaml
 from pydantic import AfterValidator, Field, ValidationError, model_validator
-from pydantic_core import ErrorDetails
 
 from components.params import Section
 from components.params.recipe_file import RecipeLoader, syntax_problem
+from components.worlds.own_site import validation_errors
 from components.worlds.own_site.task_file import TaskTemplate
 from components.worlds.world import WorldError
 
@@ -175,7 +175,23 @@ class StateFiles(Section):
                     "of state.sqlite file names that differ before the ending"
                 )
             by_name[name] = database
+        if self.files and "files" in self.responses:
+            raise ValueError("state.files is the table `files`: give the list of state.json another name")
         return self
+
+
+def _origin(origin: str) -> str:
+    """Refuses an origin that is not `http://` and a host.
+
+    Raises:
+        ValueError: it is not.
+    """
+    if origin and not re.fullmatch(r"http://[a-z0-9.-]+", origin):
+        raise ValueError(
+            f"{origin} must be http:// and a host in small letters, without a port, a path or https: pages are under "
+            "this name in the agent's browser, such as http://shop.test; the application listens on $PORT"
+        )
+    return origin
 
 
 class SiteFile(Section):
@@ -183,7 +199,7 @@ class SiteFile(Section):
 
     name: str = Field(pattern=r"^[a-z][a-z0-9_]*$")
     """The world's name in recipes."""
-    origin: str = Field(default="", pattern=r"^(|http://[a-z0-9.-]+)$")
+    origin: Annotated[str, AfterValidator(_origin)] = ""
     """Scheme and host of the pages, without a port; by default `http://<name>.test`, with `-` for `_`."""
     prepare: str = ""
     """Makes the first data in the empty folder `$DATA`. It runs once; its result is kept and copied."""
@@ -262,14 +278,8 @@ def read_site(folder: Path) -> SiteFile:
     try:
         return SiteFile.model_validate(content)
     except ValidationError as error:
-        lines = [f"  {'.'.join(map(str, item['loc'])) or 'file'}: {_remedy(item)}" for item in error.errors()]
-        raise OwnSiteError("\n".join([f"{path} is wrong:", *lines])) from error
-
-
-def _remedy(detail: ErrorDetails) -> str:
-    if detail["type"] == "extra_forbidden":
-        return "there is no such key; docs/reference/site-file.md has all"
-    return detail["msg"].removeprefix("Value error, ")
+        wrong = [f"  {line}" for line in validation_errors.lines(error, content)]
+        raise OwnSiteError("\n".join([f"{path} is wrong:", *wrong])) from error
 
 
 def _yaml(path: Path) -> Any:

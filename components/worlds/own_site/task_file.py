@@ -27,9 +27,7 @@ from components.worlds.oracle import (
     scroll,
     switch_tab,
 )
-
-Facts = Mapping[str, Any]
-"""The parameters of one task."""
+from components.worlds.own_site.texts import Facts, address, formatted
 
 
 class Query(Section):
@@ -72,6 +70,8 @@ def _plain_values(values: object) -> object:
     rows = values if isinstance(values, list) else []
     for cell in [cell for row in rows for cell in (row.values() if isinstance(row, dict) else [row])]:
         _no_date(_no_boolean(cell))
+        if not isinstance(cell, str | int | float):
+            raise ValueError(f"{cell!r} is no value of a parameter, which is a text or a number")
     return values
 
 
@@ -92,6 +92,12 @@ class Words(Section):
     words: str
 
 
+class Text(Section):
+    """A value with exactly this text, such as the version `1.10`, which is not `1.1`."""
+
+    text: str
+
+
 class KeyOfRow(Section):
     """The key of the row of an earlier effect of the task, which ties a row to its parent."""
 
@@ -101,7 +107,7 @@ class KeyOfRow(Section):
     """The column of that row with the key; by default the columns that identify the row."""
 
 
-Expected = Annotated[str | int | float | bool | Contains | Words | KeyOfRow | None, BeforeValidator(_no_date)]
+Expected = Annotated[str | int | float | bool | Contains | Words | Text | KeyOfRow | None, BeforeValidator(_no_date)]
 
 
 def _parents(*values: Mapping[str, Expected]) -> list[str]:
@@ -307,25 +313,11 @@ class TaskTemplate(Section):
 
     def steps(self, facts: Facts, origin: str) -> list[Step]:
         """The oracle's steps for one task."""
-        return [_parsed(formatted(step, facts), facts, origin) for step in self.oracle or []]
+        return [_parsed(_filled(step, facts), facts, origin) for step in self.oracle or []]
 
 
-def formatted(value: Any, facts: Facts) -> Any:
-    """A value with its `{fields}` filled in, at any depth.
-
-    Raises:
-        ValueError: a text names a parameter that does not exist, or its braces do not match.
-    """
-    if isinstance(value, str):
-        try:
-            return value.format_map(facts)
-        except (KeyError, IndexError, AttributeError, TypeError) as error:
-            raise ValueError(f"{value!r} names {error}, which is no parameter; there are {', '.join(facts)}") from error
-    if isinstance(value, dict):
-        return {name: formatted(part, facts) for name, part in value.items()}
-    if isinstance(value, list):
-        return [formatted(part, facts) for part in value]
-    return value
+def _filled(step: dict[str, Any], facts: Facts) -> dict[str, Any]:
+    return {kind: address(value, facts) if kind == "goto" else formatted(value, facts) for kind, value in step.items()}
 
 
 def _parsed(raw: Mapping[str, Any], facts: Facts, origin: str = "") -> Step:

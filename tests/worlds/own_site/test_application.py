@@ -7,7 +7,11 @@ import errno
 import functools
 import os
 import shutil
+import signal
 import sqlite3
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import psutil
@@ -85,6 +89,74 @@ def test_a_start_that_fails_shows_the_output_of_the_command(written: Path, tmp_p
     with pytest.raises(OwnSiteError, match=r"ended with status 3 after `start`.*\nno such database"):
         application.reset()
     application.close()
+
+
+@pytest.mark.parametrize(
+    ("reset", "message"),
+    [
+        ({"sqlite": ["data/todo.db"]}, r"reset\.sqlite: data/todo\.db: unable to open database file; correct the path"),
+        ({"dump": {"todo.db": "first.sql"}}, r"reset\.dump: first\.sql for todo\.db: .* correct the path beside"),
+    ],
+)
+def test_a_reset_from_a_file_that_is_not_there_names_it(
+    written: Path, tmp_path: Path, reset: dict, message: str
+) -> None:
+    application = opened(changed(written, lambda site: site.update(reset=reset)), tmp_path / "cache")
+    with contextlib.closing(application), pytest.raises(OwnSiteError, match=message):
+        application.reset()
+
+
+def test_a_process_of_another_session_ends_with_the_application(written: Path, tmp_path: Path) -> None:
+    pids = tmp_path / "pids"
+    daemon = f"(setsid sh -c 'echo $$ >> {pids}; sleep 600 & echo $! >> {pids}; wait' &)"
+    folder = changed(written, lambda site: site.update(start=f"{daemon}\n{site['start']}"))
+    application = opened(folder, tmp_path / "cache")
+    with contextlib.closing(application):
+        application.reset()
+        processes = [psutil.Process(int(pid)) for pid in pids.read_text().split()]
+        assert len(processes) == 2
+    assert psutil.wait_procs(processes, timeout=10)[1] == []
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from components.worlds.own_site import read_site
+from components.worlds.own_site.application import Application
+application = Application(read_site(Path(sys.argv[1])), Path(sys.argv[1]), Path(sys.argv[2]))
+application.reset()
+print(application.data.parent, application._process.pid, flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_waymark_that_is_killed_leaves_no_data_and_no_process(written: Path, tmp_path: Path) -> None:
+    folder = written / "waymark_notes"
+    image = ensure(read_site(folder), folder, tmp_path / "cache")
+    killed = subprocess.run([sys.executable, "-c", KILLED, folder, image], capture_output=True, text=True, check=False)
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    data, supervisor = killed.stdout.split()
+    ends = time.monotonic() + 20
+    while psutil.pid_exists(int(supervisor)) and time.monotonic() < ends:
+        time.sleep(0.05)
+    assert not Path(data).exists()
+
+
+SILENT = """
+import os, socket, time
+server = socket.create_server(("127.0.0.1", int(os.environ["PORT"])))
+time.sleep(600)
+"""
+
+
+def test_an_application_that_does_not_answer_has_its_time_and_no_more(written: Path, tmp_path: Path) -> None:
+    (written / "waymark_notes/silent.py").write_text(SILENT)
+    start = {"start": 'exec "$PYTHON" "$SITE/silent.py"', "start_timeout_s": 1.5}
+    application = opened(changed(written, lambda site: site.update(start)), tmp_path / "cache")
+    began = time.monotonic()
+    with contextlib.closing(application), pytest.raises(OwnSiteError, match=r"is not ready .*ReadTimeout"):
+        application.reset()
+    assert time.monotonic() - began < 10
 
 
 @pytest.mark.parametrize("start", ["exec sleep 60", "exit 3"])

@@ -5,11 +5,16 @@ from __future__ import annotations
 import asyncio
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
+import threading
+import time
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import httpx
 import psutil
@@ -58,12 +63,28 @@ def test_a_new_package_passes_its_own_checks(world: OwnSite) -> None:
     found = asyncio.run(checks())
     assert [task.problems for task in found] == [[], [], []]
     rewards = {task.family: task.rewards for task in found}
-    zeros = {"idle": 0, "copied": 0, "stray": 0}
+    zeros = {"idle": 0, "copied": 0, "other": 0, "stray": 0}
     assert rewards == {
         "add_item": {"oracle": 1, **zeros},
         "finish_item": {"oracle": 1, **zeros},
         "count_open": {"oracle": 1, **zeros, "listed": 0},
     }
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(200)
+def test_a_check_finds_a_rule_that_does_not_name_a_parameter(world: OwnSite) -> None:
+    effect = world.definition.tasks["finish_item"].effects[0]
+    effect.where.clear()
+
+    async def checks() -> list:
+        return [task async for task in world.check(["finish_item"], BrowserParams(concurrency=1), 1, 1)]
+
+    (found,) = asyncio.run(checks())
+    assert (found.rewards["oracle"], found.rewards["other"]) == (1, 1)
+    (problem,) = found.problems
+    assert problem.startswith("other gets 1.0: the oracle of the same task with item = {")
+    assert problem.endswith("satisfies the rule, too: name the parameter item in the rule")
 
 
 @pytest.mark.parametrize("first", ["0", "13"])
@@ -216,6 +237,40 @@ def test_an_episode_that_is_cancelled_while_it_begins_leaves_no_process(world: O
     started, free = asyncio.run(cancel_and_play())
     assert started <= 3
     assert free == started
+
+
+@pytest.mark.parametrize("part", ["copy", "start"])
+def test_pages_that_stop_while_an_episode_begins_leave_nothing(
+    world: OwnSite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: str
+) -> None:
+    task = Task.model_validate(world.templates().instances("add_item", 1, 1)[0].row("eval"))
+    folder, copying, copy = tmp_path / "own", threading.Event(), shutil.copytree
+
+    def copy_later(*values: Any, **options: Any) -> Any:
+        copying.set()
+        time.sleep(0.5 if part == "copy" else 0)
+        return copy(*values, **options)
+
+    async def begin_and_stop() -> None:
+        pages = world.site()
+        await pages.start()
+        await pages.begin(task)  # it has the process that was started
+        monkeypatch.setattr(shutil, "copytree", copy_later)
+        world.definition.__dict__["start"] = "exec sleep 600"
+        beginning = asyncio.ensure_future(pages.begin(task))
+        await asyncio.to_thread(copying.wait)
+        await asyncio.sleep(0.2 if part == "copy" else 1)
+        beginning.cancel()
+        await asyncio.gather(beginning, return_exceptions=True)
+        await pages.stop()
+
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    before, began = {*psutil.Process().children(recursive=True)}, time.monotonic()
+    asyncio.run(begin_and_stop())
+    assert list(folder.iterdir()) == []
+    assert {*psutil.Process().children(recursive=True)} <= before
+    assert time.monotonic() - began < 30, "a start that is given up lasts until its time limit"
 
 
 def test_a_new_package_is_not_written_over_files(written: Path) -> None:

@@ -25,7 +25,7 @@ from components.worlds.own_site.recording.parameters import with_fields
 from components.worlds.own_site.recording.recording import steps_text
 from components.worlds.own_site.recording.transcription import Transcription
 from components.worlds.own_site.site import OwnEpisode, OwnPages
-from components.worlds.own_site.task_file import formatted
+from components.worlds.own_site.texts import formatted
 from components.worlds.recorded import Recorded
 from tests.worlds.own_site.packages import Change, changed
 from tests.worlds.own_site.recorder_cases import click

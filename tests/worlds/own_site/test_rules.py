@@ -7,6 +7,7 @@ import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 
 from components.browser import BrowserPool
@@ -16,9 +17,10 @@ from components.worlds.answers import Names
 from components.worlds.own_site import OwnSite, OwnSiteError, image, read_site
 from components.worlds.own_site.application import Application, at_place
 from components.worlds.own_site.instances import Instance
-from components.worlds.own_site.site import failure, is_at
+from components.worlds.own_site.site import failure
 from components.worlds.own_site.tables import differences
 from components.worlds.own_site.task_file import RequestRule
+from components.worlds.own_site.texts import address, is_at
 from tests.worlds.own_site.packages import changed
 
 API = """
@@ -26,8 +28,9 @@ API = """
         if self.path == "/api/items":
             import json
             rows = execute("SELECT id, title, person, done FROM item")
-            items = [{"id": i, "title": t, "by": {"name": p}, "done": d, "read": time.time()} for i, t, p, d in rows]
-            self.wfile.write(b"HTTP/1.1 200 OK\\r\\n\\r\\n" + json.dumps({"data": {"items": items}}).encode())
+            rows = [{"id": i, "title": t, "by": {"name": p}, "done": d, "read": time.time()} for i, t, p, d in rows]
+            answer = json.dumps({"data": {"items": rows}, "open": True})
+            self.wfile.write(b"HTTP/1.1 200 OK\\r\\n\\r\\n" + answer.encode())
             return
         self.show()
 
@@ -102,6 +105,10 @@ def test_without_noise_what_an_api_computes_is_a_change(application: Application
         ({"get": "/api/items", "rows": "data.lists"}, r"state\.json\.items: /api/items \(status 200\) has no list"),
         ({"get": "/api/items", "rows": "data.items", "key": "uuid"}, "with 'uuid' at data.items"),
         ({"get": "/"}, r"/ \(status 200\) has no list of objects with 'id' at its top"),
+        (
+            {"get": "/api/items", "rows": "data.items", "key": "done"},
+            "state.json.items: two items of /api/items have the done [01]: name a field that identifies an item",
+        ),
     ],
 )
 def test_a_response_of_another_shape_is_named(written: Path, folder: Path, tmp_path: Path, rows, message) -> None:
@@ -121,6 +128,9 @@ def test_a_response_of_another_shape_is_named(written: Path, folder: Path, tmp_p
         ({"json": {"data.items.0.by.name": "ada", "data.items.0.done": 0}}, None),
         ({"json": {"data.items.0.title": {"contains": "hedge"}}}, None),
         ({"json": {"data.items.0.done": 1}}, "/api/items has data.items.0.done = 0"),
+        ({"json": {"open": "{flag}"}}, None),
+        ({"json": {"open": True, "data.items.0.by": '{{"name": "ada"}}'}}, None),
+        ({"json": {"open": "no"}}, "/api/items has open = true"),
         ({"json": {"data.items.99.title": "x"}}, "/api/items has no data.items.99.title"),
         ({"json": {"data.colour": "x"}}, "/api/items has no data.colour"),
         ({"lacks": "HEDGE"}, "/api/items contains 'HEDGE'"),
@@ -129,7 +139,7 @@ def test_a_response_of_another_shape_is_named(written: Path, folder: Path, tmp_p
 )
 def test_a_rule_on_a_response_says_what_is_wrong(application: Application, rule, sentence) -> None:
     parsed = RequestRule.model_validate({"get": "/api/items", "as": "kim", **rule})
-    assert failure(parsed, application, {"first": "Cut the hedge"}) == sentence
+    assert failure(parsed, application, {"first": "Cut the hedge", "flag": "true"}) == sentence
 
 
 def test_a_place_in_json_goes_through_lists_and_mappings() -> None:
@@ -172,7 +182,57 @@ def test_a_rule_on_the_page_looks_at_every_open_tab(world: OwnSite, written: Pat
 
 
 @pytest.mark.parametrize(
-    ("address", "matches"),
+    ("title", "path"),
+    [
+        ("Milk", "/search/Milk?q=Milk"),
+        ("Salt & pepper", "/search/Salt%20%26%20pepper?q=Salt%20%26%20pepper"),
+        ("C# book", "/search/C%23%20book?q=C%23%20book"),
+        ("50%26 off", "/search/50%2526%20off?q=50%2526%20off"),
+        ("1+1", "/search/1%2B1?q=1%2B1"),
+        ("a/b", "/search/a/b?q=a/b"),
+        ("two\nlines", "/search/two%0Alines?q=two%0Alines"),
+    ],
+)
+def test_a_parameter_of_a_path_stands_for_itself(written: Path, title: str, path: str) -> None:
+    def change(site: dict) -> None:
+        site["tasks"]["add_item"].update(
+            start="/search/{title}?q={title}",
+            requests=[{"get": "/search/{title}?q={title}"}],
+            oracle=[{"goto": "/search/{title}?q={title}"}],
+        )
+
+    instance = Instance(read_site(changed(written, change)), "add_item", 0, {"title": title}, {})
+    (step,) = instance.template.steps(instance.facts, "http://notes.test")
+    assert [call.arguments for call in step.calls({})] == [{"url": f"http://notes.test{path}"}]
+    assert instance.row("eval")["start_url"] == f"http://notes.test{path}"
+    asked = Asked()
+    assert failure(instance.template.requests[0], asked, instance.facts) is None
+    assert asked.paths == [path]
+
+
+class Asked:
+    """An application that answers and notes the paths of the requests."""
+
+    def __init__(self) -> None:
+        self.paths: list[str] = []
+
+    def client(self, user: str) -> Asked:
+        """Itself."""
+        return self
+
+    def get(self, path: str) -> httpx.Response:
+        """An empty page."""
+        self.paths.append(path)
+        return httpx.Response(200)
+
+
+def test_a_parameter_at_the_beginning_of_a_path_is_one_with_its_query() -> None:
+    facts = {"page": {"path": "/list?of=a%20b"}, "order": "up & down"}
+    assert address("{page[path]}&order={order}", facts) == "/list?of=a%20b&order=up%20%26%20down"
+
+
+@pytest.mark.parametrize(
+    ("shown", "matches"),
     [
         ("http://notes.test/a%5B1%5D?x", True),
         ("http://notes.test/a[1]?x", True),
@@ -180,8 +240,8 @@ def test_a_rule_on_the_page_looks_at_every_open_tab(world: OwnSite, written: Pat
         ("http://notes.test/b%5B1%5D", False),
     ],
 )
-def test_a_parameter_in_an_address_stands_for_itself(address, matches) -> None:
-    assert is_at(address, "*/{name}*", {"name": "a[1]"}) == matches
+def test_a_parameter_in_an_address_stands_for_itself(shown, matches) -> None:
+    assert is_at(shown, "*/{name}*", {"name": "a[1]"}) == matches
 
 
 def test_rows_of_effects_and_of_may_are_tied_to_their_parent(written: Path) -> None:
@@ -204,6 +264,20 @@ def test_rows_of_effects_and_of_may_are_tied_to_their_parent(written: Path) -> N
     assert instance.check([opened, item, log], "").reward == 1
     assert instance.check([opened, added("item", "1", list="8")], "").reward == 0, "an item of another list"
     assert instance.check([opened, item, added("log", "2", list="7")], "").reward == 0, "a log of another list"
+
+
+@pytest.mark.parametrize(
+    ("version", "stored", "is_equal"),
+    [("1.10", "1.1", True), ({"text": "{title}"}, "1.10", True), ({"text": "{title}"}, "1.1", False)],
+)
+def test_a_text_that_looks_like_a_number_can_be_compared_as_text(
+    written: Path, version: object, stored: str, is_equal: bool
+) -> None:
+    effects = [{"added": "item", "values": {"version": version}}]
+    folder = changed(written, lambda site: site["tasks"]["add_item"].update(effects=effects))
+    instance = Instance(read_site(folder), "add_item", 0, {"title": "1.10"}, {})
+    change = RowChange(table="item", key="1", before=None, after={"version": stored})
+    assert instance.check([change], "").reward == is_equal
 
 
 def an_instance(folder: Path, title: str, answer: dict) -> Instance:

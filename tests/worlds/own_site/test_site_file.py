@@ -46,6 +46,10 @@ from tests.worlds.own_site.packages import Change, changed
         ),
         (lambda site: site["tasks"]["count_open"].update(answer={"names": ["Ann"]}), "`names` needs `among`"),
         (lambda site: site.update(tasks=["add_item"]), "tasks must be a mapping of names to tasks, not list"),
+        (
+            lambda site: site.update(origin="http://notes.test:80"),
+            "origin: http://notes.test:80 must be http:// and a host",
+        ),
         (lambda site: site.update(ready="login"), "ready: String should match pattern"),
         (lambda site: site["state"].update(files=["/etc/*.txt"]), r"state\.files\.0: /etc/\*\.txt leads out of \$DATA"),
         (
@@ -58,6 +62,10 @@ from tests.worlds.own_site.packages import Change, changed
         (
             lambda site: site["state"].update(sqlite=["a/app.db", "b/app.sqlite"]),
             r"state: the tables of both a/app\.db and b/app\.sqlite would be named `app:",
+        ),
+        (
+            lambda site: site["state"].update(files=["*.txt"], json={"files": {"get": "/api"}}),
+            "state: state.files is the table `files`: give the list of state.json another name",
         ),
         (
             lambda site: site["tasks"]["add_item"].update(oracle=[{"fill": {"field": "New item", "text": True}}]),
@@ -143,6 +151,52 @@ def test_what_is_wrong_in_a_site_file_is_named(written: Path, tmp_path: Path, ch
 
     with pytest.raises(OwnSiteError, match=message):
         read_all()
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (
+            "logins: {kim: [{post: /login, form: {p: 1234}}]}",
+            "logins.kim.0.form.p: YAML reads this as 1234, which is no text: put it in quotes",
+        ),
+        ("logins: {kim: {sid: 12}}", "logins.kim.sid: YAML reads this as 12, which is no text: put it in quotes"),
+        (
+            "logins: {kim: [{post: /login, forms: {}}]}",
+            "logins.kim.0.forms: there is no such key; docs/reference/site-file.md has all",
+        ),
+        (
+            "tasks: {a: {intent: b, page: {}, parameters: {p: 5}}}",
+            "tasks.a.parameters.p: Input should be a valid list or a valid dictionary",
+        ),
+        (
+            "tasks: {a: {intent: b, page: {}, parameters: {p: [~, 2]}}}",
+            "tasks.a.parameters.p: None is no value of a parameter, which is a text or a number",
+        ),
+        (
+            "tasks: {a: {intent: b, requests: [{get: /, json: {on: 1}}]}}",
+            "tasks.a.requests.0.json: YAML reads the key as True, which is no text: put it in quotes",
+        ),
+        (
+            "tasks: {a: {intent: b, answer: {phrase: [12]}}}",
+            "tasks.a.answer.phrase.0: YAML reads this as 12, which is no text: put it in quotes",
+        ),
+        ("reset: ~", "reset: Input should be a valid dictionary or instance of Reset"),
+    ],
+)
+def test_a_wrong_place_of_a_site_file_has_one_line(tmp_path: Path, text: str, line: str) -> None:
+    (tmp_path / "site.yaml").write_text(f"name: notes\nstart: exec true\n{text}\n")
+    with pytest.raises(OwnSiteError) as raised:
+        read_site(tmp_path)
+    assert str(raised.value).splitlines() == [f"{tmp_path / 'site.yaml'} is wrong:", f"  {line}"]
+
+
+def test_a_misspelled_form_of_a_value_is_compared_with_the_nearest(tmp_path: Path) -> None:
+    task = "{intent: b, requests: [{get: /, json: {c: {contain: d}}}]}"
+    (tmp_path / "site.yaml").write_text(f"name: notes\nstart: exec true\ntasks: {{a: {task}}}\n")
+    place = "tasks.a.requests.0.json.c"
+    with pytest.raises(OwnSiteError, match=rf"{place}\.contains: Field required\n  {place}\.contain: there is no such"):
+        read_site(tmp_path)
 
 
 PYTHON_TASKS = """
@@ -310,7 +364,7 @@ def test_equal_values_of_a_parameter_are_one_task(written: Path, tmp_path: Path)
 
 
 def test_numbers_of_the_instruction_may_be_repeated(written: Path, tmp_path: Path) -> None:
-    task = {"intent": "How many items are open since 2024?"}
+    task = {"intent": "How many items of the {place} are open since 2024?"}
     folder = changed(written, lambda site: site["tasks"]["count_open"].update(task))
     site = read_site(folder)
     templates = Templates(site, copy_of(ensure(site, folder, tmp_path / "cache") / "todo.db"))

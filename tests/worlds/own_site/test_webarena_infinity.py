@@ -17,7 +17,7 @@ from components.records import StateCheck, Task, ToolCall
 from components.worlds import world_class, worlds_of
 from components.worlds.own_site import OwnSite, OwnSiteError, image, read_site
 from components.worlds.own_site.application import Application
-from components.worlds.own_site.site import command
+from components.worlds.own_site.texts import command
 from components.worlds.own_site.webarena_infinity import FORGEABLE, write_adapter
 
 pytestmark = pytest.mark.slow

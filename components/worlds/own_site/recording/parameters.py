@@ -6,7 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from components.worlds.own_site.task_file import TEXT_KEYS, Facts
+from components.worlds.own_site.task_file import TEXT_KEYS
+from components.worlds.own_site.texts import Facts, by_field
 
 CLIPPED = 57
 """Characters of a name that an element list shows before `...`."""
@@ -40,15 +41,11 @@ def _filled(key: str, value: Any, fields: dict[str, str]) -> Any:
 
 def _fields(facts: Facts) -> dict[str, str]:
     """The parameters as fields, by their values; longer values first, because shorter ones may be in them."""
-    fields: dict[str, str] = {}
-    for name, fact in facts.items():
-        columns = (
-            {f"{name}[{column}]": part for column, part in fact.items()} if isinstance(fact, dict) else {name: fact}
-        )
-        for field, part in columns.items():
-            if part is not None and str(part):
-                fields.setdefault(str(part), field)
-    return dict(sorted(fields.items(), key=lambda item: -len(item[0])))
+    by_value: dict[str, str] = {}
+    for field, value in by_field(facts).items():
+        if value is not None and str(value):
+            by_value.setdefault(str(value), field)
+    return dict(sorted(by_value.items(), key=lambda item: -len(item[0])))
 
 
 def _text(text: str, fields: dict[str, str]) -> str:
