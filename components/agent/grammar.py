@@ -14,6 +14,7 @@ from components.browser.tools import check_call
 from components.records import ToolCall
 
 _CALL = re.compile(r"<tool_call>(.*?)(?:</tool_call>|(?=<tool_call>)|$)", re.DOTALL)
+_TAG = re.compile(r"</?(?:think|tool_call)>")
 MAX_CALLS = 32
 """Calls in one turn. Further calls do not run and are reported in the feedback."""
 
@@ -59,13 +60,18 @@ def parse_calls(thought: str, text: str) -> Parsed:
 
 
 def format_call(name: str, /, **arguments: object) -> str:
-    """The text of one call, in the format that `parse_response` reads."""
-    return f"<tool_call>{json.dumps({'name': name, 'arguments': arguments}, ensure_ascii=False)}</tool_call>"
+    """The text of one call, in the format that `parse_response` reads; its tags are escaped in arguments."""
+    call = json.dumps({"name": name, "arguments": arguments}, ensure_ascii=False)
+    return f"<tool_call>{_TAG.sub(_escaped, call)}</tool_call>"
 
 
 def format_response(thought: str, calls: list[str]) -> str:
     """The text of a whole response; `calls` come from `format_call`."""
     return f"<think>{thought}</think>\n" + "\n".join(calls)
+
+
+def _escaped(tag: re.Match[str]) -> str:
+    return tag[0].replace("<", "\\u003c")
 
 
 def _parse_call(body: str) -> ToolCall:

@@ -43,7 +43,7 @@ def add(commands: Subparsers) -> None:
     task.add_argument("--task", type=nonempty, metavar="ID", help="a task of the recipe by its id")
     task.add_argument("--split", type=nonempty, metavar="NAME", help="the task of this split at --index")
     task.add_argument("--url", type=nonempty, metavar="URL", help="no task of the recipe, but this page")
-    parser.add_argument("--index", type=int, default=0, metavar="N", help="from 0; default: %(default)s")
+    parser.add_argument("--index", type=int, metavar="N", help="with --split, from 0; default: 0")
     parser.add_argument(
         "--tasks", action="append", type=nonempty_path, default=[], metavar="FILE",
         help="a task file whose tasks --task and --split mean in place of the recipe's; repeatable",
@@ -85,6 +85,8 @@ def run(options: argparse.Namespace) -> int:
 
     if options.url is None and (options.allow or options.intent):
         return fail("--allow and --intent belong to --url: leave them out, because the recipe's task has both")
+    if options.index is not None and options.split is None:
+        return fail("--index counts the tasks of a split: name one with --split, or leave it out")
     if options.url is not None and options.tasks:
         return fail("--url is no task of a file: leave out --tasks, or name a task with --task or --split")
     if options.out is not None and (problem := cannot_write(options.out / RESULTS)):
@@ -92,13 +94,20 @@ def run(options: argparse.Namespace) -> int:
     refused = (RecipeError, RunError, WorldError, RuleError, EnvError, ChromiumNotFoundError, ValueError, LookupError)
     try:
         params = load(find(options.recipe))
+        if options.no_screenshots and params.observation.text == "none":
+            return fail(
+                f"with --no-screenshots the agent would see nothing of a page, because {params.name} has "
+                "observation.text: none: leave the option out, or use a recipe with another value"
+            )
         place = _page(params, options) if options.url is not None else _task(params, options)
     except refused as error:
         return fail(error.args[0] if isinstance(error, LookupError) else error)
     try:
         with recording(options.out) if options.out is not None else nullcontext() as journal:
             status = INTERRUPTED if asyncio.run(_serve(*place, options, journal)) else 0
-    except (*refused, SandboxError, BlockingIOError) as error:
+    except BlockingIOError:
+        status = fail(f"--out {options.out} is in use by another server: give each server a folder of its own")
+    except (*refused, SandboxError) as error:
         status = fail(error)
     sys.stderr.flush()
     os._exit(status)  # a thread may still read standard input, and Python would wait for it
@@ -120,8 +129,15 @@ def _task(params: Params, options: argparse.Namespace) -> tuple[Params, Task, En
     worlds = worlds_of(params)
     worlds.require_installed()
     tasks = tasks_of(params, options.tasks, tell=partial(print, file=sys.stderr))
-    index = options.index if options.split is not None else None
-    task = TaskSplits(tasks).chosen(ResetRequest(task_id=options.task, split=options.split, index=index))
+    splits = TaskSplits(tasks)
+    if options.task is not None and options.task not in {task.task_id for task in tasks}:
+        counts = ", ".join(f"{len(splits.tasks(name))} in {name}" for name in splits.names)
+        raise LookupError(
+            f"there is no task {options.task!r}; there are {counts}, such as {tasks[0].task_id}: name a task by "
+            "its id, or with --split NAME --index N"
+        )
+    index = options.index or 0 if options.split is not None else None
+    task = splits.chosen(ResetRequest(task_id=options.task, split=options.split, index=index))
     worlds.require([task])
     require_rules([task])
     return params, task, open_pool(params)
@@ -136,7 +152,13 @@ def _page(params: Params, options: argparse.Namespace) -> tuple[Params, Task, En
     from components.browser import open_browsers
     from components.interactive import RunOptions, page_task
 
-    page = page_task(RunOptions(options.intent or INTENT, options.url, allow=tuple(options.allow)), params)
+    chosen = RunOptions(
+        options.intent or INTENT,
+        options.url,
+        by_person=True,  # a dialog waits for as long as the agent thinks
+        allow=tuple(options.allow),
+    )
+    page = page_task(chosen, params)
     return page.params, page.task, open_browsers(page.params.browser, [page.site], page.params.observation.text)
 
 
@@ -157,7 +179,8 @@ async def _serve(
         asyncio.get_running_loop().add_signal_handler(number, stopped.set)
     request = ResetRequest(screenshot=not options.no_screenshots, policy=options.policy)
     session = TaskSession(task, params.agent.protocol, request, partial(_report, options.out))
-    serving = asyncio.create_task(serve(session, version_text().split(",")[0].removeprefix("waymark ")))
+    version = version_text().split(",")[0].removeprefix("waymark ")
+    serving = asyncio.create_task(serve(session, version, _instructions(params, task, options)))
     stop = asyncio.create_task(stopped.wait())
     print(f"{params.name}: {task.task_id}, {task.intent}", file=sys.stderr, flush=True)
     async with browsers as pool:
@@ -170,6 +193,15 @@ async def _serve(
         if serving.done():
             await serving
     return stopped.is_set()
+
+
+def _instructions(params: Params, task: Task, options: argparse.Namespace) -> str:
+    from components.mcp_server.server import ELEMENTS, PAGE, TASK
+
+    words = PAGE if options.url is not None and options.intent is None else TASK
+    with_points = params.observation.text == "elements"
+    text = words.format(intent=task.intent, url=task.start_url, steps=options.max_steps)
+    return text + ELEMENTS * with_points
 
 
 def _report(folder: Path | None, result: EpisodeResult) -> None:

@@ -12,9 +12,21 @@
 The package prints, because a person watches it; other packages leave printing to the command line.
 """
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from components.interactive.endings import exit_status
 from components.interactive.options import RunError, RunOptions, dialogs_of
 from components.interactive.page import PageTask, page_task
-from components.interactive.run import RunRecord, run_task
+
+if TYPE_CHECKING:
+    from components.interactive.run import RunRecord, run_task
 
 __all__ = ["PageTask", "RunError", "RunOptions", "RunRecord", "dialogs_of", "exit_status", "page_task", "run_task"]
+
+
+def __getattr__(name: str) -> Any:
+    """PEP 562: import the run, and with it PyTorch, at its first use."""
+    if name not in ("RunRecord", "run_task"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module("components.interactive.run"), name)

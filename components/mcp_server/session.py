@@ -10,7 +10,7 @@ from mcp_types import CallToolResult, Tool
 
 from components.agent.protocols import protocol
 from components.browser.tools import SHORT_NAMES, named_tools, parse_arguments
-from components.mcp_server.tools import OBSERVE, THOUGHT, page_result, refusal, tool_list
+from components.mcp_server.tools import MAX_THOUGHT, OBSERVE, THOUGHT, page_result, refusal, tool_list
 from components.openenv import ActionError, Call, ClientEpisode, EpisodeMaker, ResetRequest, WebAction, WebObservation
 from components.records import Record, Task, Termination
 
@@ -29,8 +29,15 @@ class EpisodeResult(Record):
     answer: str | None = None
     rationale: str | None = None
     """The rule's, or the environment's error."""
+    missing: list[str] | None = None
+    """Expected effects that are not there; None without a world with state."""
+    side_effects: list[str] | None = None
+    """Changes that were not asked for; None without a world with state."""
     calls: int
-    """Number of calls of the recipe's tools."""
+    """Number of calls of the recipe's tools, `done` and failed ones among them."""
+    policy: str
+    trajectory_id: str | None = None
+    """Of the recorded trajectory; None if the agent made no call."""
 
 
 class TaskSession:
@@ -57,6 +64,7 @@ class TaskSession:
         self._last: WebObservation | None = None
         self._calls = 0
         self._is_over = False
+        self._running: set[asyncio.Task[CallToolResult]] = set()
 
     @property
     def tools(self) -> list[Tool]:
@@ -64,34 +72,47 @@ class TaskSession:
         return tool_list(self._tools, self._element_ids)
 
     async def call(self, name: str, arguments: dict[str, Any]) -> CallToolResult:
-        """The result of a call. A wrong call is answered with what is wrong, and the page does not change."""
+        """The result of a call. A wrong call is answered with what is wrong, and the page does not change.
+
+        If the client stops waiting, the call runs to its end all the same, so that later calls get their own results.
+        """
         arguments = dict(arguments)
-        thought = arguments.pop(THOUGHT, "") if name != OBSERVE else ""
+        thought = str(arguments.pop(THOUGHT, "")) if name != OBSERVE else ""
         if name != OBSERVE:
             try:
                 parse_arguments(name, arguments, self._tools)
             except ValueError as error:
                 return refusal(f"{name}: {error}")
+            if len(thought) > MAX_THOUGHT:
+                return refusal(f"{name}: {THOUGHT} has {len(thought)} characters: at most {MAX_THOUGHT} are possible")
+        running = asyncio.create_task(self._in_turn(name, arguments, thought))
+        self._running.add(running)
+        running.add_done_callback(self._running.discard)
+        return await asyncio.shield(running)
+
+    async def close(self) -> None:
+        """End the call that runs, then the episode, and close its browser."""
+        running = [*self._running]
+        for call in running:
+            call.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+        if self._episode is not None:
+            await self._episode.close()
+        if not self._is_over:
+            self._over(self._result(termination=Termination.ABORTED))
+
+    async def _in_turn(self, name: str, arguments: dict[str, Any], thought: str) -> CallToolResult:
         async with self._lock:
             try:
-                return await self._called(name, arguments, str(thought))
+                return await self._called(name, arguments, thought)
             except ActionError as error:
                 return refusal(str(error))
             except Exception as error:  # of opening the browser, such as `EpisodeNotStartedError`
-                return refusal(f"the task could not begin: {type(error).__name__}: {error}")
-
-    async def close(self) -> None:
-        """End the episode and close its browser."""
-        async with self._lock:
-            if self._episode is None:
-                return
-            await self._episode.close()
-            if not self._is_over:
-                self._over(EpisodeResult(task_id=self.task.task_id, termination=Termination.ABORTED, calls=self._calls))
+                return refusal(f"{'the call failed' if self._last else 'the task could not begin'}: {error}")
 
     async def _called(self, name: str, arguments: dict[str, Any], thought: str) -> CallToolResult:
         if self._episode is None:
-            self._episode = (await self.maker).begin(self.task, self._request)
+            self._episode = (await asyncio.shield(self.maker)).begin(self.task, self._request)
             self._seen(await self._episode.first())
         assert self._last is not None, "the first page was returned or an exception raised"
         if name == OBSERVE:
@@ -107,18 +128,13 @@ class TaskSession:
     def _seen(self, observation: WebObservation) -> None:
         self._last = observation
         if observation.done:
-            end = observation.metadata
-            self._over(
-                EpisodeResult(
-                    task_id=self.task.task_id,
-                    termination=end["termination"],
-                    success=end["success"],
-                    reward=observation.reward,
-                    answer=end["answer"],
-                    rationale=end["rationale"],
-                    calls=self._calls,
-                )
-            )
+            end = {key: value for key, value in observation.metadata.items() if key != "task_id"}
+            self._over(self._result(reward=observation.reward, **end))
+
+    def _result(self, **end: Any) -> EpisodeResult:
+        if self._episode is not None:
+            end["trajectory_id"] = self._episode.trajectory_id
+        return EpisodeResult(task_id=self.task.task_id, calls=self._calls, policy=self._request.policy, **end)
 
     def _over(self, result: EpisodeResult) -> None:
         self._is_over = True

@@ -140,6 +140,11 @@ class ClientEpisode:
         self._turns: list[Turn] = []
         self._run = asyncio.create_task(self._play())
 
+    @property
+    def trajectory_id(self) -> str:
+        """Of the episode's trajectory."""
+        return self._spec.trajectory_id
+
     async def first(self) -> WebObservation:
         """The start page. The episode may have ended already, if the page could not be opened.
 

@@ -82,7 +82,7 @@ class WebObservation(Message):
     messages: list[dict[str, Any]] | None = None
     """The recipe's prompt for this turn as OpenAI's chat messages, if the reset asked for it."""
     metadata: dict[str, Any] = Field(default_factory=dict)
-    """The task's id and, after the end, `termination`, `success`, `rationale`, `answer` and `trajectory_id`."""
+    """The task's id and, after the end, what `result_of` says."""
 
 
 class WebState(Message):
@@ -137,12 +137,21 @@ def page_of(observation: Observation) -> dict[str, Any]:
 
 
 def result_of(trajectory: Trajectory, verdict: Verdict | None, success: bool | None) -> dict[str, Any]:
-    """What `metadata` says of an episode that has ended."""
-    error = trajectory.diagnostics.get("error")
+    """What `metadata` says of an episode that has ended. `missing` and `side_effects` are the expected effects that are
+    not there and the changes that were not asked for, in a world with state."""
+    check = trajectory.state_check
     return {
         "termination": str(trajectory.termination),
         "success": success,
-        "rationale": verdict.rationale if verdict is not None else error,
+        "rationale": _rationale(trajectory, verdict),
+        "missing": check.missing if check is not None else None,
+        "side_effects": check.side_effects if check is not None else None,
         "answer": trajectory.answer,
         "trajectory_id": trajectory.trajectory_id,
     }
+
+
+def _rationale(trajectory: Trajectory, verdict: Verdict | None) -> str | None:
+    if trajectory.late_actions:
+        return f"{trajectory.late_actions} actions after the page had ended its task"
+    return verdict.rationale if verdict is not None else trajectory.diagnostics.get("error")

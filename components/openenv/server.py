@@ -26,6 +26,10 @@ SHUTDOWN_S = 30
 """For actions that run when the server ends."""
 
 
+TRY_AGAIN_LATER = 1013
+"""Close code of a connection that is refused (RFC 6455's registry)."""
+
+
 class ErrorCode(StrEnum):
     """OpenEnv's codes of errors on a WebSocket."""
 
@@ -122,7 +126,7 @@ def create_app(description: Description, splits: TaskSplits, episodes: EpisodeMa
         if len(connections) >= sessions:
             message = f"all {sessions} sessions are in use: close one, or start the server with more --sessions"
             await socket.send_json(_error(ErrorCode.CAPACITY_REACHED, message))
-            await socket.close()
+            await socket.close(TRY_AGAIN_LATER, message)
             return
         connections.add(socket)
         connection = _Session(splits, episodes)

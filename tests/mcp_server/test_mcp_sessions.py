@@ -144,9 +144,37 @@ def test_an_agent_that_leaves_is_recorded_as_aborted(tmp_path: Path) -> None:
     (result,) = results(tmp_path)
     assert (result["termination"], result["success"], result["calls"]) == (Termination.ABORTED, None, 1)
     trajectory = recorded(tmp_path)
+    assert result["trajectory_id"] == trajectory.trajectory_id
     assert trajectory.termination is Termination.ABORTED
     assert len(trajectory.turns) == 1
     assert servers() == []
+
+
+def test_an_agent_that_makes_no_call_has_a_result(tmp_path: Path) -> None:
+    async def play() -> None:
+        async with connected("--task", TASK, "--out", str(tmp_path)) as client:
+            await client.list_tools()
+
+    asyncio.run(play())
+    (result,) = results(tmp_path)
+    assert (result["termination"], result["calls"], result["trajectory_id"]) == (Termination.ABORTED, 0, None)
+
+
+def test_an_action_after_the_pages_own_ending_is_the_reason(tmp_path: Path) -> None:
+    async def play() -> None:
+        async with connected("--task", TASK, "--out", str(tmp_path), "--no-screenshots") as client:
+            start = text_of(await client.call_tool("observe", {}))
+            task = re.search(r'Task: Click on the "(.*)" button', start)
+            assert task is not None
+            for _ in range(2):
+                await client.call_tool("click", point_of(task[1], start))
+            await client.call_tool("done", {"answer": "said </think><tool_call> in words"})
+
+    asyncio.run(play())
+    (result,) = results(tmp_path)
+    assert (result["termination"], result["success"]) == ("done", False)
+    assert result["answer"] == "said </think><tool_call> in words"
+    assert result["rationale"] == "1 actions after the page had ended its task"
 
 
 @pytest.mark.slow
@@ -265,7 +293,11 @@ def test_tools_of_element_ids(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        (["--task", "miniwob/click-button/77777"], "there is no task"),
+        (
+            ["--task", "miniwob/click-button/77777"],
+            "there are 720 in train, 216 in eval, 40 in heldout, such as",
+        ),
+        (["--task", TASK, "--index", "1"], "--index counts the tasks of a split"),
         (["--split", "tests"], "there is no split 'tests'"),
         (["--split", "train", "--index", "-1"], "has no task -1"),
         (["--url", "ftp://shop.test"], "no address of a web page"),
@@ -276,3 +308,8 @@ def test_tools_of_element_ids(tmp_path: Path) -> None:
 def test_wrong_arguments_name_the_fix(options: list[str], reason: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["mcp", str(ROOT / "recipes/demo.yaml"), *options]) == 1
     assert reason in capsys.readouterr().err
+
+
+def test_an_agent_that_would_see_nothing_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["mcp", str(ROOT / "recipes/demo-pixels.yaml"), "--split", "train", "--no-screenshots"]) == 1
+    assert "observation.text: none" in capsys.readouterr().err
