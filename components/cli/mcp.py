@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 STEPS = 50
 INTENT = "Use the browser for what your user asks."
-RESULTS = "results.jsonl"
+RESULTS, SUCCESSES = "results.jsonl", "demonstrations.parquet"
 INTERRUPTED = 130
 """Exit status after Ctrl-C: 128 + SIGINT, as a shell reports it."""
 
@@ -204,9 +204,13 @@ def _instructions(params: Params, task: Task, options: argparse.Namespace) -> st
     return text + ELEMENTS * with_points
 
 
-def _report(folder: Path | None, result: EpisodeResult) -> None:
+def _report(folder: Path | None, result: EpisodeResult, trajectory: Trajectory | None) -> None:
+    from components.pipeline.demonstrations import add_demonstration
+
     line = result.model_dump_json()
     print(line, file=sys.stderr, flush=True)
     if folder is not None:
         with (folder / RESULTS).open("a", encoding="utf-8") as file:
             file.write(f"{line}\n")
+        if result.success and trajectory is not None:
+            add_demonstration(trajectory, folder / SUCCESSES)

@@ -12,7 +12,7 @@ from components.agent.protocols import protocol
 from components.browser.tools import SHORT_NAMES, named_tools, parse_arguments
 from components.mcp_server.tools import MAX_THOUGHT, OBSERVE, THOUGHT, page_result, refusal, tool_list
 from components.openenv import ActionError, Call, ClientEpisode, EpisodeMaker, ResetRequest, WebAction, WebObservation
-from components.records import Record, Task, Termination
+from components.records import Record, Task, Termination, Trajectory
 
 
 class EpisodeResult(Record):
@@ -46,11 +46,15 @@ class TaskSession:
     Args:
         protocol_name: `agent.protocol` of the recipe.
         request: the episode's settings; `screenshot` says whether results have one.
-        ended: called once, when the episode has ended or was left.
+        ended: called once, when the episode has ended or was left, with its trajectory if there is one.
     """
 
     def __init__(
-        self, task: Task, protocol_name: str, request: ResetRequest, ended: Callable[[EpisodeResult], None]
+        self,
+        task: Task,
+        protocol_name: str,
+        request: ResetRequest,
+        ended: Callable[[EpisodeResult, Trajectory | None], None],
     ) -> None:
         self.task = task
         self.maker: asyncio.Future[EpisodeMaker] = asyncio.get_running_loop().create_future()
@@ -138,4 +142,4 @@ class TaskSession:
 
     def _over(self, result: EpisodeResult) -> None:
         self._is_over = True
-        self._tell_end(result)
+        self._tell_end(result, self._episode.trajectory if self._episode is not None else None)

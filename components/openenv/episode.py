@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import uuid
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
 
 from components.agent import (
@@ -32,6 +33,7 @@ from components.openenv.messages import (
     result_of,
 )
 from components.params import Params, RLParams
+from components.pipeline.demonstrations import observed_as
 from components.policies.chat import as_messages
 from components.records import Image, Task, Termination, ToolCall, Trajectory, Turn
 from components.rollout import paced_sessions
@@ -72,6 +74,7 @@ class EpisodeMaker:
         open_session: opens an episode's browser instead of the pool, at the recipe's pace.
         journal: gets each trajectory that has ended. New trajectories have other ids than those that are in it.
         keeps_unfinished: whether an episode that is closed before its end is recorded, too, as `aborted`.
+        origin: what the diagnostics of recorded trajectories say about the recipe.
     """
 
     def __init__(
@@ -82,12 +85,14 @@ class EpisodeMaker:
         open_session: OpenSession | None = None,
         journal: Journal[Trajectory] | None = None,
         keeps_unfinished: bool = False,
+        origin: Mapping[str, str] | None = None,
     ) -> None:
         self.settings = settings
         self.rl = rl
         self.open_session: OpenSession = open_session or (lambda spec: pool.session(spec.task))
         self.journal = journal
         self.keeps_unfinished = keeps_unfinished
+        self.origin = dict(origin or {})
         self._attempts = Counter(
             trajectory.task.task_id for trajectory in (journal.records if journal is not None else ())
         )
@@ -116,7 +121,8 @@ class EpisodeMaker:
             agent.max_response_tokens,
             probes_of,
         )
-        return cls(pool, settings, params.rl, paced_sessions(pool, params.rollout), journal, keeps_unfinished)
+        opens, origin = paced_sessions(pool, params.rollout), observed_as(params)
+        return cls(pool, settings, params.rl, opens, journal, keeps_unfinished, origin)
 
     def begin(self, task: Task, request: ResetRequest) -> ClientEpisode:
         """Begin an episode. Its browser opens in the background."""
@@ -138,6 +144,8 @@ class ClientEpisode:
         self._protocol = protocol(maker.settings.agent.protocol)
         self._policy = ClientPolicy(spec.policy_version)
         self._turns: list[Turn] = []
+        self.trajectory: Trajectory | None = None
+        """The record of the episode once it has ended; None if it was closed before, unless the maker keeps it."""
         self._run = asyncio.create_task(self._play())
 
     @property
@@ -234,14 +242,16 @@ class ClientEpisode:
             if self._maker.keeps_unfinished:
                 self._record(self._cut_short(Termination.ABORTED, "the client left before the episode's end"))
             raise
-        self._record(trajectory)
-        return trajectory
+        return self._record(trajectory)
 
     def _cut_short(self, termination: Termination, error: str) -> Trajectory:
         """The record of the turns so far."""
         protocol_name = self._maker.settings.agent.protocol
         return trajectory_of(self._spec, protocol_name, termination, {"error": error}, self._turns)
 
-    def _record(self, trajectory: Trajectory) -> None:
+    def _record(self, trajectory: Trajectory) -> Trajectory:
+        diagnostics = trajectory.diagnostics | self._maker.origin
+        self.trajectory = trajectory.model_copy(update={"diagnostics": diagnostics})
         if self._maker.journal is not None:
-            self._maker.journal.append(trajectory)
+            self._maker.journal.append(self.trajectory)
+        return self.trajectory

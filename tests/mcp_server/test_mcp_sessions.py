@@ -22,6 +22,8 @@ from PIL import Image
 
 from components.browser.tools import TOOLS
 from components.cli.main import main
+from components.params import load
+from components.pipeline.demonstrations import read_demonstrations
 from components.records import Termination, Trajectory
 from components.store import read_table
 from tests.loopback import Handler, Loopback
@@ -98,6 +100,8 @@ def test_an_agent_does_a_task_and_the_rule_says_so(tmp_path: Path) -> None:
     assert trajectory.site_reward == 1
     assert [call.name for turn in trajectory.turns for call in turn.tool_calls] == ["click", "done"]
     assert "as asked" in trajectory.turns[0].response
+    (demonstration,) = read_demonstrations([tmp_path / "demonstrations.parquet"], load(ROOT / "recipes/demo.yaml"))
+    assert demonstration.trajectory_id == trajectory.trajectory_id
 
 
 def test_wrong_calls_are_answered_and_cost_nothing(tmp_path: Path) -> None:
@@ -118,6 +122,7 @@ def test_wrong_calls_are_answered_and_cost_nothing(tmp_path: Path) -> None:
     asyncio.run(play())
     (result,) = results(tmp_path)
     assert (result["success"], result["calls"]) == (False, 1)
+    assert not (tmp_path / "demonstrations.parquet").exists()
 
 
 @pytest.mark.slow

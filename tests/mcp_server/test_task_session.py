@@ -24,6 +24,7 @@ class Episode:
     """An episode whose pages come when they are released."""
 
     trajectory_id = "an id"
+    trajectory = None
 
     def __init__(self) -> None:
         self.released = asyncio.Event()
@@ -51,7 +52,7 @@ def played(play: Any) -> tuple[Episode, list[EpisodeResult], list[str]]:
 
     async def main() -> tuple[Episode, list[EpisodeResult], list[str]]:
         episode, results = Episode(), []
-        session = TaskSession(a_task(), "openwebrl", ResetRequest(), results.append)
+        session = TaskSession(a_task(), "openwebrl", ResetRequest(), lambda result, _: results.append(result))
         session.maker.set_result(episode)  # type: ignore[arg-type] # it begins episodes
         answers = await asyncio.wait_for(play(session, episode), 10)
         await session.close()
