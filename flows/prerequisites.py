@@ -1,7 +1,6 @@
 """What stages need that is no output of another stage, checked before the first of them runs: a PyTorch for the
 recipe's device, keys of endpoints, models, files, keys of params.yaml, environments with vLLM, and models that vLLM can
-serve. Otherwise a mistake would show after hours
-of other work."""
+serve. Otherwise a mistake would show after hours of other work."""
 
 from __future__ import annotations
 
