@@ -166,8 +166,8 @@ class Instance:
 
 
 class Templates:
-    """The tasks of a site by number, from 1 on. No two of a template have the same instruction: combinations of
-    parameters with the same instruction and the same rule are one task.
+    """The tasks of a site by number, from 1 on. No two of a template have the same instruction and start page:
+    combinations of parameters that have both, and the same rule, are one task.
 
     Args:
         database: a copy of the first database, before any episode; None if the site has none.
@@ -183,8 +183,8 @@ class Templates:
         """The number of different tasks of a template, at most `MAX_TASKS`.
 
         Raises:
-            OwnSiteError: a parameter has no values, its SQL is wrong, or two tasks with the same instruction ask for
-                different things.
+            OwnSiteError: a parameter has no values, its SQL is wrong, or two tasks with the same instruction and start
+                page ask for different things.
         """
         return len(self._places(name))
 
@@ -241,7 +241,7 @@ class Templates:
             if len(kept) < len(order):
                 warnings.warn(
                     f"tasks.{name}: {len(order)} combinations of its parameters are {len(kept)} tasks, because some "
-                    "have the same instruction and the same rule: name each parameter in `intent`, or remove those "
+                    "have the same instruction, start page and rule: name each parameter in `intent`, or remove those "
                     "that only an oracle uses",
                     stacklevel=1,
                 )
@@ -249,29 +249,30 @@ class Templates:
         return self._ordered[name]
 
     def _distinct(self, name: str, order: Sequence[int]) -> list[int]:
-        """The first combination of each instruction.
+        """The first combination of each instruction and start page.
 
         Raises:
-            OwnSiteError: a later one with the same instruction has another rule.
+            OwnSiteError: a later one with the same two has another rule.
         """
         kept: list[int] = []
-        place_of: dict[str, int] = {}
+        place_of: dict[tuple[str, str], int] = {}
         rules: dict[int, object] = {}
         for place in order:
             facts = self._facts(name, place)
             with _named(name):
-                intents = Instance(self._site, name, 0, facts, {}).intents
-            intent = next((intent for intent in intents if intent in place_of), None)
-            if intent is None:
+                instance = Instance(self._site, name, 0, facts, {})
+                shown = [(intent, instance.start_url) for intent in instance.intents]
+            same = next((pair for pair in shown if pair in place_of), None)
+            if same is None:
                 kept.append(place)
-                place_of |= dict.fromkeys(intents, place)
+                place_of |= dict.fromkeys(shown, place)
                 continue
-            first = place_of[intent]
+            first = place_of[same]
             rule = self._instance(name, 0, facts).rule
             if first not in rules:
                 rules[first] = self._instance(name, 0, self._facts(name, first)).rule
             if rule != rules[first]:
-                raise _ambiguous(name, intent, self._facts(name, first), facts)
+                raise _ambiguous(name, same[0], self._facts(name, first), facts)
         return kept
 
     def _instance(self, name: str, number: int, facts: Facts) -> Instance:

@@ -231,17 +231,19 @@ def _count(templates: Templates, name: str) -> int:
 
 
 def _require_unseen(rows: Sequence[dict[str, Any]]) -> None:
-    """Refuses an instruction of evaluation that training has, too: of two templates, because those of one differ.
+    """Refuses an instruction of evaluation that training has on the same start page: of two templates, because the
+    tasks of one differ.
 
     Raises:
         OwnSiteError: there is one.
     """
-    trained = {row["intent"]: row["task_id"] for row in rows if row["split"] == "train"}
+    trained = {(row["intent"], row["start_url"]): row["task_id"] for row in rows if row["split"] == "train"}
     for row in rows:
-        if row["split"] != "train" and row["intent"] in trained:
+        if row["split"] != "train" and (same := trained.get((row["intent"], row["start_url"]))):
             raise OwnSiteError(
-                f"{trained[row['intent']]} is for training, {row['task_id']} for evaluation, and both have the "
-                f"instruction {row['intent']!r}: word one of the two templates in another way, or leave it out"
+                f"{same} is for training, {row['task_id']} for evaluation, and both have the "
+                f"instruction {row['intent']!r} and one start page: word one of the two templates in another way, or "
+                "leave it out"
             )
 
 

@@ -77,7 +77,7 @@ def test_an_instruction_of_training_is_no_instruction_of_evaluation(written: Pat
 
     folder = changed(written, copied)
     kind = own_site(str(folder / "__init__.py"))
-    message = r"notes/\w+/\d+ is for training, notes/\w+/\d+ for evaluation, and both have the instruction '.*': word"
+    message = r"notes/\w+/\d+ is for training, notes/\w+/\d+ for evaluation, and both have .* one start page"
     with pytest.raises(OwnSiteError, match=message):
         asyncio.run(kind(kind.Params()).tasks(0, (800, 600)))
 
@@ -112,3 +112,12 @@ def test_a_plan_counts_merged_tasks_once(written: Path, world: OwnSite) -> None:
     with pytest.warns(UserWarning, match="are 10 tasks"):
         rows, planned = asyncio.run(merged.tasks(0, (800, 600))), merged.planned_tasks(0, 0)
     assert Counter(row["split"] for row in rows) == planned == Counter(train=8, eval=2)
+
+
+def test_the_start_page_tells_equal_instructions_apart(written: Path, tmp_path: Path) -> None:
+    def on_its_page(site: dict) -> None:
+        site["tasks"]["finish_item"] |= {"intent": "Finish this.", "start": "/item/{item[id]}"}
+
+    templates = templates_of(written, tmp_path / "cache", on_its_page)
+    instances = templates.instances("finish_item", 1, 30)
+    assert len(instances) == len({instance.start_url for instance in instances}) == 10
