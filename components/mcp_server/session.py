@@ -115,10 +115,11 @@ class TaskSession:
                 return refusal(f"{'the call failed' if self._last else 'the task could not begin'}: {error}")
 
     async def _called(self, name: str, arguments: dict[str, Any], thought: str) -> CallToolResult:
-        if self._episode is None:
+        if self._last is None:  # also after a try that failed
             self._episode = (await asyncio.shield(self.maker)).begin(self.task, self._request)
             self._seen(await self._episode.first())
-        assert self._last is not None, "the first page was returned or an exception raised"
+        assert self._episode is not None
+        assert self._last is not None, "the first page came, or an exception was raised"
         if name == OBSERVE:
             return page_result(self._last, with_task=True)
         if self._is_over:

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from flows.crash_safe_dvc import StageFailed
-from flows.study import StudyRunner, append, require_all
+from flows.study import StudyRunner, require_all
 from flows.study_folders import Checkout, NoCheckout, OutOfReach, StudyBusy, folder_of, locked, prepare
 from flows.study_plan import ImpossibleStudy, RunPlan, StudyRun, StudyRuns, describe, make_plan
 from tests.flows.conftest import make_repository
@@ -379,43 +377,3 @@ def test_a_study_is_planned_with_the_damaged_locks_that_a_kill_left(tmp_path, te
 
 def steps(project: Path) -> int:
     return sum(len(path.read_text()) for path in (project / ".waymark/studies").glob("*/*/.waymark/state/*"))
-
-
-def test_an_event_after_a_line_that_a_kill_has_cut_is_kept(tmp_path):
-    path = tmp_path / "events.jsonl"
-    append(path, {"stage": "first"})
-    with path.open("a") as file:
-        file.write('{"stage": "cu')
-    append(path, {"stage": "second"})
-    append(path, {"stage": "third"})
-    assert [json.loads(line)["stage"] for line in path.read_text().splitlines() if line.endswith("}")] == [
-        "first", "second", "third",
-    ]  # fmt: skip
-
-
-def test_a_killed_preparation_leaves_no_removed_file(tmp_path, monkeypatch):
-    make_project(tmp_path)
-    (tmp_path / "package").mkdir()
-    for name in ("former.py", "present.py"):
-        (tmp_path / "package" / name).touch()
-    run = study_of({}, seeds=(0,)).runs[0]
-    folder = folder_of(tmp_path, "mine", run.name)
-    with monkeypatch.context() as patch:
-        patch.setattr("flows.study_folders._copy", copy_until("present.py"))
-        with pytest.raises(KeyboardInterrupt):
-            prepare(Checkout.of(tmp_path), folder, run.params)
-    (tmp_path / "package/former.py").unlink()
-    prepare(Checkout.of(tmp_path), folder, run.params)
-    assert sorted(path.name for path in (folder / "package").iterdir()) == ["present.py"]
-
-
-def copy_until(name: str) -> Callable[[Path, Path], None]:
-    """A copy that is killed at a file of this name."""
-
-    def copy(source: Path, target: Path) -> None:
-        if source.name == name:
-            raise KeyboardInterrupt
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(source, target)
-
-    return copy

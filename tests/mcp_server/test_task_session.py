@@ -30,12 +30,15 @@ class Episode:
         self.released = asyncio.Event()
         self.calls: list[str] = []
         self.is_closed = False
+        self.failures: list[str] = []
 
     def begin(self, *_: object) -> Episode:
         return self
 
     async def first(self) -> WebObservation:
         await self.released.wait()
+        if self.failures:
+            raise OSError(self.failures.pop())
         return page("start")
 
     async def act(self, action: WebAction) -> WebObservation:
@@ -90,6 +93,16 @@ def test_closing_does_not_wait_for_a_call() -> None:
     episode, results, _ = played(play)
     assert episode.is_closed
     assert [result.trajectory_id for result in results] == ["an id"]
+
+
+def test_a_task_that_could_not_begin_can_be_tried_again() -> None:
+    async def play(session: TaskSession, episode: Episode) -> list[str]:
+        episode.failures, _ = ["no memory for a browser"], episode.released.set()
+        return [await text(session, "observe"), await text(session, "observe")]
+
+    _, _, answers = played(play)
+    assert answers[0] == "the task could not begin: no memory for a browser"
+    assert answers[1].endswith("start")
 
 
 def test_a_long_thought_is_refused() -> None:
