@@ -28,11 +28,12 @@ def checks_of(*names: str) -> list[TaskCheck]:
 
 
 def test_no_agent_that_cheats_succeeds_on_any_site(image):
+    """The run `other` is of own sites: a template of the city has no parameters that its rule could ignore."""
     checks = {check.family: check for check in checks_of(*QUESTIONS, *CHANGES)}
     assert {*checks} == {*QUESTIONS, *CHANGES}
     assert [check.problems for check in checks.values()] == [[]] * len(checks)
     for name, check in checks.items():
-        missing = set() if name in QUESTIONS else {"listed"}
+        missing = {"other"} if name in QUESTIONS else {"other", "listed"}
         missing |= set() if name == "desk_count_in_queue" else {"guessed"}
         applicable = [run for run in RUNS if run not in missing]
         assert check.rewards == {run: float(run == "oracle") for run in applicable}, name
