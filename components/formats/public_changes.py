@@ -1,13 +1,15 @@
 """What is published of the rows that an episode changed: the columns that changed, without passwords and keys.
 
 A world's check has whole rows, and the rows of accounts have hashes of passwords, session keys and tokens. Such columns
-are known by their names only.
+are known by their names only, and so are the keys of a column that holds JSON.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
+from typing import Any
 
 from components.records import RowChange, StateCheck
 from components.redaction import MARK
@@ -29,7 +31,7 @@ def public_check(check: StateCheck) -> StateCheck:
     """A check whose changes have the changed columns only, with `***` in place of secrets; its sentences end at a
     secret column."""
     changes = [_public_change(change) for change in check.changes]
-    hidden = {name for change in check.changes for name in _secret_columns(change)}
+    hidden = {name for change in check.changes for name in _secret_columns(change) | _columns_with_secrets(change)}
     keys = {
         f"row {original.key} of {original.table} ": f"row {public.key} of {public.table} "
         for original, public in zip(check.changes, changes, strict=True)
@@ -59,13 +61,39 @@ def _public_change(change: RowChange) -> RowChange:
 def _public_row(row: Row, other: Row | None, hidden: set[str]) -> dict[str, str | None]:
     """The columns of a row that the other state of the row lacks or has with another value; all of them without one."""
     changed = [name for name in row if other is None or name not in other or other[name] != row[name]]
-    return {name: MARK if name in hidden and row[name] else row[name] for name in changed}
+    return {name: MARK if name in hidden and row[name] else _public_text(row[name]) for name in changed}
+
+
+def _public_text(text: str | None) -> str | None:
+    """A column's text. If it is a JSON object or list, its secrets are masked by the names of their keys."""
+    if text is None or not text.lstrip().startswith(("{", "[")):
+        return text
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):  # a text that only begins like JSON
+        return text
+    public = _public_json(value)
+    return text if public == value else json.dumps(public, ensure_ascii=False)
+
+
+def _public_json(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_public_json(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    return {name: MARK if _SECRET.search(name) and item else _public_json(item) for name, item in value.items()}
 
 
 def _secret_columns(change: RowChange) -> set[str]:
     is_table_of_secrets = _SECRET.search(change.table) is not None
     columns = {*(change.before or {}), *(change.after or {})}
     return {name for name in columns if _SECRET.search(name) or (is_table_of_secrets and _VALUE.fullmatch(name))}
+
+
+def _columns_with_secrets(change: RowChange) -> set[str]:
+    """The columns whose JSON has a secret."""
+    rows = [row for row in (change.before, change.after) if row is not None]
+    return {name for row in rows for name, text in row.items() if _public_text(text) != text}
 
 
 def _public_sentence(text: str, hidden: set[str], keys: Mapping[str, str]) -> str:
