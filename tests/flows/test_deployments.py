@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 import yaml
+from prefect.server.schemas.schedules import CronSchedule
 
 from components.ports import free_port
 from flows.ui import LEASES
@@ -41,6 +44,14 @@ def test_the_nightly_evaluation_is_scheduled_and_nothing_names_a_directory() -> 
     assert all(one["work_pool"]["name"] == "waymark" for one in deployments.values())
     assert all(one["concurrency_limit"] == 1 for one in deployments.values())
     assert "pull" not in yaml.safe_load(text)
+
+
+def test_the_server_can_compute_when_the_nightly_evaluation_runs() -> None:
+    deployments = yaml.safe_load((ROOT / "prefect.yaml").read_text())["deployments"]
+    (schedule,) = next(one["schedules"] for one in deployments if one["name"] == "nightly")
+    cron = CronSchedule(cron=schedule["cron"], timezone=schedule["timezone"])
+    dates = asyncio.run(cron.get_dates(2))
+    assert [(date.hour, date.minute) for date in dates] == [(3, 0), (3, 0)]
 
 
 @pytest.mark.slow
@@ -102,3 +113,17 @@ def test_a_worker_runs_the_pipeline_and_the_nightly_evaluation(served: Prefect) 
     deployments = {one["name"]: one for one in served.ask("/deployments/filter")}
     assert [one["schedule"]["cron"] for one in deployments["nightly"]["schedules"]] == ["0 3 * * *"]
     assert deployments["demo"]["schedules"] == []
+    assert_scheduled_at(served, deployments["nightly"]["id"], "T03:00:00")
+
+
+def assert_scheduled_at(prefect: Prefect, deployment: str, hour: str) -> None:
+    """The server has scheduled runs of the deployment, each at this hour. Its scheduler looks once a minute."""
+    scheduled = {
+        "deployments": {"id": {"any_": [deployment]}},
+        "flow_runs": {"state": {"type": {"any_": ["SCHEDULED"]}}},
+    }
+    deadline = time.monotonic() + 120
+    while not (runs := prefect.ask("/flow_runs/filter", scheduled)):
+        assert time.monotonic() < deadline, "no run was scheduled"
+        time.sleep(2)
+    assert all(hour in run["expected_start_time"] for run in runs)
