@@ -85,6 +85,13 @@ def test_the_opening_of_a_thought_is_not_sent_to_the_server():
     assert as_messages(Prompt(segments)) == [{"role": "user", "content": "what?"}]
 
 
+@pytest.mark.parametrize("response", ["", " \n"])
+def test_a_response_without_text_is_no_empty_message(response):
+    """Some servers refuse an empty message, and the episode would end as the endpoint's doing."""
+    segments = (Text(f"{IM_START}assistant\n"), Response((), response), Text(f"{IM_END}\n{IM_START}user\nAgain."))
+    assert as_messages(Prompt(segments))[0] == {"role": "assistant", "content": "(no call)"}
+
+
 def test_prompts_differ_by_what_an_endpoint_answered():
     one, other = (Prompt((Text("a"), Response((), text))) for text in ("b", "c"))
     assert one.sha256 != other.sha256
