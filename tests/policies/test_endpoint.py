@@ -20,7 +20,7 @@ from components.agent import (
     format_response,
     run_episode,
 )
-from components.agent.policy import RequestClock
+from components.agent.policy import RequestClock, RequestRefusedError
 from components.agent.rendering import IM_END, IM_START, Prompt, Response, Text
 from components.params import EndpointParams, RecipeError, SamplingParams, parse
 from components.policies import EndpointError, EndpointPolicy
@@ -118,6 +118,16 @@ def test_separate_reasoning_of_a_server_is_part_of_the_response(server, tmp_path
     (done,), _ = ask(server, tmp_path)
     assert done.text == "<think>\nI see.\n</think>\n\n<tool_call>"
     assert done.finish_reason == "length"
+
+
+@pytest.mark.parametrize("message", [None, {"role": "assistant", "content": "Click"}])
+def test_an_answer_that_the_content_filter_cut_is_refused_and_paid(server, tmp_path, message):
+    server.message, server.finish = message, "content_filter"
+    price = {"usd_per_million_prompt": 1000.0}
+    with pytest.raises(RequestRefusedError, match=r"content filter of m at http://.* cut its answer"):
+        ask(server, tmp_path, **price)
+    assert len(server.asked) == 1
+    assert read_json(tmp_path / "spent.json")["usd"] == 1.0
 
 
 def test_requests_are_retried_after_rate_limits_and_server_errors(server, tmp_path):
