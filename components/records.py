@@ -65,7 +65,7 @@ class Termination(StrEnum):
     INFERENCE_TIMEOUT = "inference_timeout"
     """The policy did not answer in time."""
     REQUEST_REFUSED = "request_refused"
-    """The policy's endpoint refused the request, for example for its content."""
+    """The policy's endpoint refused the request, for example for its content, or its content filter cut the answer."""
     ABORTED = "aborted"
     """The run was stopped."""
 

@@ -50,7 +50,8 @@ class Request:
 
 
 class RequestRefusedError(Exception):
-    """The policy refuses this request for good, and may answer others (`Termination.REQUEST_REFUSED`)."""
+    """The policy refuses this request for good, or to answer it in full, and may answer others
+    (`Termination.REQUEST_REFUSED`)."""
 
 
 @dataclass(frozen=True)

@@ -84,11 +84,16 @@ class Renderer:
     observation: ObservationParams
     think_prefix: bool = False
 
+    @property
+    def opens_thinking(self) -> bool:
+        """Whether a prompt ends with `<think>`, so that a response begins within its reasoning."""
+        return self.think_prefix and protocol(self.agent.protocol).thinks
+
     def prompt(self, task: Task, turns: list[Turn], current: Observation) -> Prompt:
         """The prompt of turn `len(turns)`: the policy sees `current` after the earlier `turns`."""
         agent_protocol = protocol(self.agent.protocol)
         segments: list[Segment] = [Text(f"{IM_START}system\n{agent_protocol.system(self.agent)}{IM_END}\n")]
-        opening = "<think>\n" if self.think_prefix and agent_protocol.thinks else ""
+        opening = "<think>\n" if self.opens_thinking else ""
         messages = agent_protocol.context(TurnContext(self.agent, self.observation, task, turns, current))
         for message, following in zip(messages, [*messages[1:], None], strict=True):
             before = "" if message.is_excerpt else f"{IM_START}user\n"

@@ -22,7 +22,7 @@ class Answer(Record):
 
     If the endpoint returns the reasoning separately, `text` begins with it, in `<think>…</think>`. `usd` is the price
     and `latency_s` the endpoint's time including retries, both of the original request; a `cached` answer cost neither
-    again.
+    again. A `filtered` answer was cut by the endpoint's content filter, and not by its token limit.
     """
 
     text: Text
@@ -32,6 +32,7 @@ class Answer(Record):
     usd: float
     latency_s: float
     cached: bool = False
+    filtered: bool = False
 
     @property
     def tokens(self) -> int:

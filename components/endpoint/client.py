@@ -288,6 +288,7 @@ class Endpoint:
             completion_tokens=written,
             usd=usd,
             latency_s=time.monotonic() - began,
+            filtered=choice.finish_reason == "content_filter",
         )
 
     def _translated(self, error: openai.OpenAIError) -> EndpointError:

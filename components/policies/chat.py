@@ -14,7 +14,8 @@ _MARKS = re.compile(f"({re.escape(IM_START)}[a-z]+\n|{re.escape(IM_END)}\n?)")
 def as_messages(prompt: Prompt) -> list[Message]:
     """The prompt as OpenAI's chat messages, without the opening of the answer, which servers write themselves.
 
-    Only text that the harness wrote can contain marks; quoted text in it has none (`agent.rendering.plain`).
+    Only text that the harness wrote can contain marks; quoted text in it has none (`agent.rendering.plain`). A response
+    without text is `(no call)`, because some servers refuse an empty message.
     """
     messages: list[Message] = []
     is_open = False
@@ -30,7 +31,7 @@ def as_messages(prompt: Prompt) -> list[Message]:
                     elif piece and is_open:
                         messages[-1]["content"].append(text_part(piece))
             case Response():
-                messages[-1]["content"] = [text_part(segment.text)]
+                messages[-1]["content"] = [text_part(segment.text if segment.text.strip() else "(no call)")]
                 is_open = False
             case Image():
                 messages[-1]["content"].append(image_part(segment))

@@ -17,6 +17,7 @@ from components.endpoint import Endpoint, EndpointError, RequestRefused, Spent
 from components.params import EndpointParams
 from components.policies.chat import as_messages
 from components.records import Image
+from components.redaction import redacted
 
 __all__ = ["EndpointError", "EndpointPolicy"]
 
@@ -69,7 +70,8 @@ class EndpointPolicy:
         `requests_per_minute` or before a retry.
 
         Raises:
-            RequestRefusedError: the endpoint refused the request.
+            RequestRefusedError: the endpoint refused the request, or its content filter cut the answer. This answer is
+                in the ledger, and in no episode's bill.
             EndpointError: all retries failed, the budget is spent, or the endpoint cannot be used.
         """
         sampling = request.sampling
@@ -85,4 +87,10 @@ class EndpointPolicy:
             )
         except RequestRefused as error:
             raise RequestRefusedError(str(error)) from error
+        if answer.filtered:
+            params = self._endpoint.params
+            raise RequestRefusedError(
+                f"the content filter of {params.model} at {redacted(params.url)} cut its answer (finish_reason: "
+                "content_filter): change the filter's settings, or leave out the task"
+            )
         return Completion([], [], answer.text, answer.finish_reason, answer.completion_tokens, answer.usd)

@@ -138,12 +138,15 @@ async def collect(
         if options.progress:
             options.progress(finished, len(episodes))
 
+    failure: Exception | None = None
     try:
         async with asyncio.TaskGroup() as group:
             for spec in missing:
                 group.create_task(run(spec))
     except ExceptionGroup as errors:  # the first error cancelled the other episodes
-        raise errors.exceptions[0] from None
+        failure = errors.exceptions[0]
+    if failure is not None:
+        raise failure  # in the `except` it would lose its context, and with `from None` its cause
     return Selection(journal.records, [places[s.trajectory_id] for s in episodes if s.trajectory_id in places])
 
 

@@ -129,8 +129,9 @@ class SampledGroups:
 
     @property
     def mastered(self) -> bool:
-        """Whether every scored attempt succeeded: no group is effective, but nothing is wrong."""
-        return bool(self._scored) and min(self._scored) > 0
+        """Whether at least half of the attempts are scored and all of these succeeded: none of the groups is effective,
+        but nothing is wrong."""
+        return not self.mostly_masked and min(self._scored) > 0
 
     @property
     def _scored(self) -> list[float]:

@@ -91,6 +91,22 @@ def test_webagent_r1_runs_the_first_of_two_actions_and_reports_the_second():
     assert [one.error for one in parsed.calls] == [None, "only one action per round: 1 more were not run"]
 
 
+CLICK = 'do(action="Click", element="9")'
+
+
+@pytest.mark.parametrize("thought", ["I could call go_backward().", "I should not do(that).", "exit(message='no')?"])
+@pytest.mark.parametrize("opening", ["<think>\n", ""])
+def test_webagent_r1_bare_runs_no_call_of_separate_reasoning(opening, thought):
+    """An endpoint returns it separately, or a Thinking model writes it; some servers leave out the opening tag."""
+    parsed = protocol("webagent_r1_bare").parse(f"{opening}{thought}\n</think>\n\n# Element: the item\n{CLICK}")
+    assert parsed == (f"{thought}\n# Element: the item", [call("click_element", element="9")], None)
+
+
+def test_webagent_r1_bare_runs_no_call_of_reasoning_without_an_end():
+    parsed = protocol("webagent_r1_bare").parse(f"<think>\nSo {CLICK}? Or")
+    assert (parsed.calls, parsed.error) == ([], "no closing </think> tag")
+
+
 @pytest.mark.parametrize("name", ["webagent_r1", "webagent_r1_bare"])
 @pytest.mark.parametrize("text", ["a 27”) b", "‘x’) “y”)", "a\u2028b", "a\x85b", "a\x0cb\x1eb", "a\nb\r# c", '"(“'])
 def test_webagent_r1_reads_back_the_text_that_it_writes(name, text):

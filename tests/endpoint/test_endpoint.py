@@ -230,7 +230,7 @@ def test_an_answer_without_counts_costs_nothing(server, tmp_path, usage):
 def test_a_filtered_answer_may_have_no_message(server, tmp_path):
     server.garbage = b'{"choices": [{"finish_reason": "content_filter", "message": null}]}'
     (answer,) = ask(server, tmp_path, user("hello"))
-    assert (answer.text, answer.finish_reason) == ("", "length")
+    assert (answer.text, answer.finish_reason, answer.filtered) == ("", "length", True)
 
 
 def test_half_a_character_in_an_answer_is_replaced_and_the_answer_kept(server, tmp_path):

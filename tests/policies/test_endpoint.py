@@ -20,7 +20,7 @@ from components.agent import (
     format_response,
     run_episode,
 )
-from components.agent.policy import RequestClock
+from components.agent.policy import RequestClock, RequestRefusedError
 from components.agent.rendering import IM_END, IM_START, Prompt, Response, Text
 from components.params import EndpointParams, RecipeError, SamplingParams, parse
 from components.policies import EndpointError, EndpointPolicy
@@ -85,6 +85,13 @@ def test_the_opening_of_a_thought_is_not_sent_to_the_server():
     assert as_messages(Prompt(segments)) == [{"role": "user", "content": "what?"}]
 
 
+@pytest.mark.parametrize("response", ["", " \n"])
+def test_a_response_without_text_is_no_empty_message(response):
+    """Some servers refuse an empty message, and the episode would end as the endpoint's doing."""
+    segments = (Text(f"{IM_START}assistant\n"), Response((), response), Text(f"{IM_END}\n{IM_START}user\nAgain."))
+    assert as_messages(Prompt(segments))[0] == {"role": "assistant", "content": "(no call)"}
+
+
 def test_prompts_differ_by_what_an_endpoint_answered():
     one, other = (Prompt((Text("a"), Response((), text))) for text in ("b", "c"))
     assert one.sha256 != other.sha256
@@ -111,6 +118,16 @@ def test_separate_reasoning_of_a_server_is_part_of_the_response(server, tmp_path
     (done,), _ = ask(server, tmp_path)
     assert done.text == "<think>\nI see.\n</think>\n\n<tool_call>"
     assert done.finish_reason == "length"
+
+
+@pytest.mark.parametrize("message", [None, {"role": "assistant", "content": "Click"}])
+def test_an_answer_that_the_content_filter_cut_is_refused_and_paid(server, tmp_path, message):
+    server.message, server.finish = message, "content_filter"
+    price = {"usd_per_million_prompt": 1000.0}
+    with pytest.raises(RequestRefusedError, match=r"content filter of m at http://.* cut its answer"):
+        ask(server, tmp_path, **price)
+    assert len(server.asked) == 1
+    assert read_json(tmp_path / "spent.json")["usd"] == 1.0
 
 
 def test_requests_are_retried_after_rate_limits_and_server_errors(server, tmp_path):

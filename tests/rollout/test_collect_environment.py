@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from components.agent import EpisodeSettings, EpisodeSpec, Policy, Renderer
+from components.agent import Completion, EpisodeSettings, EpisodeSpec, Policy, Prompt, Renderer, Request
 from components.browser import BrowserPool, ChromiumNotFoundError, Environment, find_chromium
 from components.journal import Journal
 from components.params import SamplingParams, load
@@ -85,6 +85,30 @@ def test_the_next_run_retries_only_episodes_that_the_environment_ended(tmp_path)
     again = roll(tmp_path / "outage.jsonl", policy_for)
     assert begun == set(broken)
     assert [t.termination for t in again] == [Termination.DONE] * len(EPISODES)
+
+
+class Failing:
+    """A policy with an error that concerns all requests."""
+
+    version = "failing"
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+    def prompt_tokens(self, prompt: Prompt) -> int:
+        return 0
+
+    async def complete(self, request: Request) -> Completion:
+        raise self.error
+
+
+@pytest.mark.parametrize("chain", ["__cause__", "__context__"])
+def test_the_error_that_ends_a_run_keeps_its_cause(tmp_path, chain):
+    error, cause = RuntimeError("the policy failed"), OSError("the socket was reset")
+    setattr(error, chain, cause)
+    with pytest.raises(RuntimeError, match="the policy failed") as raised:
+        roll(tmp_path / "journal.jsonl", lambda spec, session: Failing(error))
+    assert getattr(raised.value, chain) is cause
 
 
 def test_a_browser_whose_program_is_removed_ends_the_run_with_the_fix(tmp_path, monkeypatch):

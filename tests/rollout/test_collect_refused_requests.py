@@ -72,6 +72,15 @@ def test_a_stage_whose_requests_are_all_refused_fails_with_the_reason(server, tm
         require_agents_endings(trajectories)
 
 
+def test_an_answer_that_the_content_filter_cut_is_no_failure_of_the_agent(server, tmp_path):
+    server.finish = "content_filter"
+    trajectories = roll(server, tmp_path)
+    assert [t.termination for t in trajectories] == [Termination.REQUEST_REFUSED] * 4
+    assert "content filter" in trajectories[0].diagnostics["error"]
+    server.finish = "stop"
+    assert [t.termination for t in roll(server, tmp_path)] == [Termination.DONE] * 4, "a rerun asks again"
+
+
 @pytest.mark.slow
 def test_a_wrong_key_ends_the_run(server, tmp_path):
     server.trouble = [401] * 8

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from components.params import AdaptiveSampling, UniformSampling
 from components.records import Reward, Task
-from components.rollout import Group, SamplerState, TaskSampler, episode_specs, sample_groups
+from components.rollout import Group, SampledGroups, SamplerState, TaskSampler, episode_specs, sample_groups
 
 
 def tasks(count: int) -> list[Task]:
@@ -101,6 +101,14 @@ def test_tasks_that_succeed_always_or_never_are_told_apart_from_mastery():
     sampled, _ = sample(tasks(10), lambda t: [1, 1] if t.task_id == "t1" else [0, 0], wanted=2, most=10)
     assert "always or never" in sampled.why_none_is_effective()
     assert not sampled.mastered
+
+
+@pytest.mark.parametrize(("masked", "mastered"), [(2, True), (3, False)])
+def test_tasks_are_mastered_only_if_half_the_attempts_are_scored(masked, mastered):
+    """2 of 4 masked attempts are not most of them, 3 of 5 are."""
+    pool = tasks(2)
+    sampled = SampledGroups([group(pool[0], [1, 1]), group(pool[1], [0] * masked, masked=True)])
+    assert sampled.mastered == mastered
 
 
 def test_uniform_sampling_takes_each_task_once_per_lap_and_resumes():

@@ -84,9 +84,10 @@ def test_a_run_in_which_everything_is_masked_ends_at_once():
         ended_by_idleness(sampled(0, 0, masked=True), history(5), is_first_phase=True, limit=LIMIT)
 
 
-def test_a_judge_that_fails_for_most_attempts_ends_no_phase_for_good():
-    """Attempts that need no judge are scored 0 although it is down; nothing is known of the others."""
-    (group,) = sampled(0, 0, 0, 0).groups
+@pytest.mark.parametrize("value", [0, 1])
+def test_a_judge_that_fails_for_most_attempts_ends_no_phase_for_good(value):
+    """Attempts that need no judge are scored although it is down; nothing is known of the others."""
+    (group,) = sampled(value, 0, 0, 0).groups
     masked = [reward.model_copy(update={"masked": place > 0}) for place, reward in enumerate(group.rewards)]
     failing = SampledGroups([Group(group.task, group.trajectories, masked)])
     assert ended_by_idleness(failing, history(5), is_first_phase=True, limit=LIMIT) is None

@@ -13,6 +13,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from components.agent import Renderer
+from components.agent.protocols import protocol_names
 from components.judge.distilled import target
 from components.model import Encoded, Encoder, Sample
 from components.params import LoRAParams, OptimParams
@@ -254,6 +256,22 @@ def test_a_response_does_not_open_a_thought_that_its_prompt_has_opened():
     opening = encoder.tokens("<think>")[0]
     assert plain.sample.response[0] == opening
     assert opening not in prefixed.sample.response
+
+
+@pytest.mark.parametrize("name", protocol_names())
+def test_prompt_and_target_together_have_the_whole_response(name):
+    """A protocol that does not think opens no thought; the answer of a teacher may have reasoning with it, too."""
+    plain = renderer()
+    plain = replace(plain, agent=plain.agent.model_copy(update={"protocol": name}))
+    turn = a_turn(observation=observation(0), response="<think>\nI see.\n</think>\n\nexit()")
+    demo = a_trajectory(TASK).model_copy(update={"turns": [turn]})
+
+    def text(rendered: Renderer) -> str:
+        ((one,),) = demonstrations([demo], rendered, ENCODER)
+        return ENCODER.decode([*one.sample.prompt.ids, *one.sample.response])
+
+    assert turn.response in text(plain)
+    assert text(replace(plain, think_prefix=True)) == text(plain)
 
 
 def test_a_packing_that_is_wrong_is_noticed_and_not_trained_with(break_packing):

@@ -3,8 +3,8 @@
 Context at turn t: the task, every earlier response as it was sampled, every earlier feedback and page line, and the
 last K observations in full, before each of them the task again if the recipe says so (`agent.repeat_task`). An
 observation's task, image and element list stand at the end of their message, so that the text before them is the same
-whether they are shown or dropped. The paper does not print its prompt. Here, `full` describes the tools, and `compact`
-is one sentence for models that know them from training.
+whether they are shown or dropped. The prompt's wording is not the paper's (F.1): `full` describes the tools, and
+`compact` is one sentence for models that know them from training.
 
 For the ablations of table 4, a recipe leaves out all feedback (`agent.feedback`), or the reasoning of earlier responses
 (`agent.reasoning_history`).

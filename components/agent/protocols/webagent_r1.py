@@ -79,14 +79,17 @@ class BadCallError(ValueError):
 
 
 def parse(text: str, thinking: bool) -> Parsed:
-    """Parse the one call of a response. Of several calls, the first runs and the others are reported."""
-    thought, body = "", text
+    """Parse the one call of a response. Of several calls, the first runs and the others are reported.
+
+    Without the thinking format, a response may begin with reasoning, too: the endpoint returned it separately, or the
+    model is a Thinking one. This is the thought, and calls in it do not count.
+    """
+    head, closed, body = text.rpartition("</think>")
+    if not closed and (thinking or text.lstrip().startswith("<think>")):
+        return Parsed(text.strip(), [], "no closing </think> tag")
+    thought = head.replace("<think>", "", 1).strip()
     if thinking:
-        head, closed, tail = text.rpartition("</think>")
-        if not closed:
-            return Parsed(text.strip(), [], "no closing </think> tag")
-        thought = head.replace("<think>", "", 1).strip()
-        answers = _ANSWER.findall(tail)
+        answers = _ANSWER.findall(body)
         if not answers:
             return Parsed(thought, [], "no <answer> after the reasoning")
         body = answers[-1]

@@ -2,7 +2,7 @@
 
 Context at turn t: the task, the memory that the last response wrote, the feedback of its calls, and the current
 observation; nothing else of the past. Each response updates the memory, judges the progress, states an intention and
-acts. The paper does not print its prompt: wording and section names are chosen here, and the tools are OpenWebRL's.
+acts. Wording and section names of the prompt are not the paper's (E.1), and the tools are OpenWebRL's.
 """
 
 from __future__ import annotations

@@ -69,5 +69,5 @@ def shuffle_units(shuffle: Shuffle, trajectories: Sequence[Sequence[WeightedSamp
 
 def _target_ids(response: str, renderer: Renderer, encoder: Encoder) -> list[int]:
     """The response, without an opening tag with which the prompt ends already, and the end token."""
-    text = response.removeprefix("<think>").removeprefix("\n") if renderer.think_prefix else response
+    text = response.removeprefix("<think>").removeprefix("\n") if renderer.opens_thinking else response
     return [*encoder.target_tokens(text), encoder.end_id]
