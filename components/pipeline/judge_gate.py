@@ -125,7 +125,7 @@ async def _compare(model: ModelJudge, params: JudgeParams) -> LabelledVerdicts:
     tasks: dict[str, str] = {}
 
     def labelled() -> Iterator[Trajectory]:
-        for trajectory in read_trajectories(table):
+        for trajectory in read_trajectories(table, labels):
             if trajectory.trajectory_id in labels and is_audited(trajectory, share):
                 tasks[trajectory.trajectory_id] = trajectory.task_id
                 yield trajectory
