@@ -12,6 +12,7 @@ from components.cli.main import main
 from tests.formats.samples import webvoyager_task
 from tests.samples import shipped
 
+
 @pytest.fixture
 def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with an episode that lacks a screenshot."""

@@ -116,6 +116,12 @@ def test_tasks_are_held_out_whole_and_the_same_way_every_time():
     assert held != hold_out(tasks, PARAMS.judge.distill, seed=2)
 
 
+@pytest.mark.parametrize("tasks, share, held_out", [(2, 0.8, 1), (3, 0.9, 2), (3, 0.1, 1), (10, 0.8, 8)])
+def test_a_task_is_left_to_learn_from_and_one_to_measure_on(tasks, share, held_out):
+    params = PARAMS.judge.distill.model_copy(update={"holdout_share": share})
+    assert len(hold_out([a_task(seed) for seed in range(tasks)], params, seed=0)) == held_out
+
+
 def test_samples_differ_by_seed_and_the_greedy_verdict_does_not():
     vlm, params = random_vlm(), recipe(agent__prompt="compact", judge__distill__max_response_tokens=12)
     trajectories = [a_trajectory(a_task(seed), turns=1) for seed in range(2)]
