@@ -161,7 +161,7 @@ class _Distilled(NamedJudge):
         from components.judge.distilled import DistilledJudge  # imports torch
         from components.model import VLM
 
-        judge = DistilledJudge(VLM.load(DISTILLED, self._params.model), "calibrated", self._params, BATCH)
+        judge = DistilledJudge(VLM.load(DISTILLED, self._params.model), self.version, self._params, BATCH)
         remaining = iter(trajectories)
         while batch := list(islice(remaining, BATCH)):
             known = [settled_verdict(trajectory, "distilled", judge.version) for trajectory in batch]

@@ -92,6 +92,7 @@ def test_only_episodes_that_need_a_judge_are_judged(tmp_path, monkeypatch):
     outcomes = [verdicts[trajectory.trajectory_id].outcome for trajectory in trajectories]
     assert outcomes == [Outcome.ERROR, Outcome.FAILURE, Outcome.UNPARSED]
     assert [verdicts[trajectory.trajectory_id].tokens > 0 for trajectory in trajectories] == [False, False, True]
+    assert {verdict.judge_version for verdict in verdicts.values()} == {judge.version}
 
 
 def test_a_judges_version_depends_on_all_that_decides_its_verdicts(tmp_path, monkeypatch):
