@@ -422,6 +422,14 @@ def test_an_episode_that_ran_out_of_steps_fails_without_a_question(here, judged,
     assert (summary["judged"], summary["successes"], server.asked) == (1, 0, [])
 
 
+def test_a_reward_of_an_episode_that_the_environment_ended_is_no_verdict(here):
+    ended = [a_trajectory(a_task(n), termination=Termination.SANDBOX_ERROR, site_reward=float(n)) for n in range(2)]
+    write_table("trajectories.parquet", Trajectory, [*ended, a_trajectory(a_task(2), site_reward=0.0)])
+    assert main(["judge", "run", "trajectories.parquet", "--out", "out", "--judge", "functional"]) == 0
+    summary = json.loads(Path("out/summary.json").read_text())
+    assert (summary["judged"], summary["successes"], summary["unjudged"]) == (1, 0, {"environment": 2})
+
+
 def test_the_commands_of_the_how_to_page_work(here, server, capsys, monkeypatch):
     """As they stand there, but for the endpoint's address."""
     monkeypatch.setenv("OPENAI_API_KEY", "key")
