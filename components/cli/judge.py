@@ -30,7 +30,7 @@ def add(commands: Subparsers) -> None:
         type=nonempty_path,
         metavar="PATH",
         default=TRAJECTORIES,
-        help="a trajectories.parquet, or AgentRewardBench's folder `trajectories`; default: %(default)s",
+        help="a file or folder of trajectories, as of judge run; default: %(default)s",
     )
     parser.add_argument(
         "--labels",
@@ -91,7 +91,7 @@ def calibrate(options: argparse.Namespace) -> int:
         named = [name.strip() for name in (options.judges or "").split(",")]
         names = list(dict.fromkeys(named)) if options.judges else known.judges(recipe)
         calibrated = calibration_run.calibrate_judges(
-            lambda: labels.read_trajectories(table),
+            lambda: labels.read_trajectories(table, known.outcomes),
             known.outcomes,
             names,
             verdicts,

@@ -138,7 +138,7 @@ def _said(out: Path, labels: dict[str, list[HumanLabel]], agreed: dict[str, list
 
 
 def _trajectories(path: Path, limit: int, name: str | None) -> Sequence[Trajectory]:
-    """The first trajectories that an agent ended: a person can judge no others.
+    """The first trajectories that an agent ended and that have all of their screenshots: a person can judge no others.
 
     Args:
         name: of the format; None: recognised by the files.
@@ -153,15 +153,20 @@ def _trajectories(path: Path, limit: int, name: str | None) -> Sequence[Trajecto
         raise ValueError(f"{path}: no such file or folder")
     trajectories: dict[str, Trajectory] = {}
     damaged: list[str] = []
+    incomplete: list[str] = []
     for record in kind.read(path):
         if len(trajectories) == limit:
             break
         if isinstance(record, Damaged):
             damaged.append(record.reason)
             print(f"{record.place} is left out: {record.reason}", file=sys.stderr)
+        elif record.missing:
+            incomplete.append(record.missing[0])
+            print(f"{record.place} is left out: {record.missing[0]}", file=sys.stderr)
         elif record.trajectory.termination.is_agents_doing:
             trajectories.setdefault(record.trajectory.trajectory_id, record.trajectory)
     if not trajectories:
         rest = f", and {len(damaged)} records that cannot be read (the first: {damaged[0]})" if damaged else ""
+        rest += f", and {len(incomplete)} without a screenshot (the first: {incomplete[0]})" if incomplete else ""
         raise ValueError(f"{path} has no trajectory that an agent ended{rest}: name another file")
     return list(trajectories.values())

@@ -20,10 +20,11 @@ Streaming and tools are not supported.
 """
 
 from components.endpoint.answers import ANSWERS, Answer, Answers
-from components.endpoint.client import Endpoint, Waiting, require_key
+from components.endpoint.client import Endpoint, require_key
 from components.endpoint.errors import BudgetSpent, EndpointDown, EndpointError, RequestRefused
 from components.endpoint.ledger import Spent
 from components.endpoint.messages import Message, image_part, text_part
+from components.endpoint.shared_requests import Waiting
 
 __all__ = [
     "ANSWERS",

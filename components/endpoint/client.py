@@ -18,6 +18,7 @@ from components.endpoint.errors import BudgetSpent, EndpointDown, EndpointError,
 from components.endpoint.ledger import Spent
 from components.endpoint.messages import Message
 from components.endpoint.retries import MAY_PASS, back_off, retry_delay
+from components.endpoint.shared_requests import SharedRequests, Waiting
 from components.journal import Journal
 from components.params import EndpointParams
 from components.redaction import redacted
@@ -29,9 +30,6 @@ if TYPE_CHECKING:
 
 _INCOMPLETE = ("length", "content_filter")
 """Finish reasons of incomplete answers."""
-
-Waiting = Callable[[], contextlib.AbstractContextManager[None]]
-"""Makes a context that is open while a request waits here and the endpoint does not work on it."""
 
 _Tries = list[asyncio.Task[Answer | None]]
 """The tasks that have sent one request."""
@@ -82,7 +80,7 @@ class Endpoint:
         self._check_budget = check_budget
         self._answers = Answers(answers) if answers is not None else None
         self._paid: Journal[PaidAnswer] | None = None
-        self._pending: dict[str, asyncio.Task[Answer]] = {}
+        self._shared = SharedRequests()
         self._tries: set[asyncio.Task[Answer | None]] = set()
         self._in_flight = asyncio.Semaphore(params.max_in_flight)
         rate = params.requests_per_minute
@@ -112,7 +110,7 @@ class Endpoint:
         return self
 
     async def __aexit__(self, *exc: object) -> None:
-        error, pending = exc[1], [*self._pending.values(), *self._tries]
+        error, pending = exc[1], [*self._shared.tasks, *self._tries]
         if error is not None and not isinstance(error, BudgetSpent):
             for task in pending:
                 task.cancel()
@@ -139,7 +137,7 @@ class Endpoint:
         waiting: Waiting = contextlib.nullcontext,
     ) -> Answer:
         """Request one answer, or read it from the file of answers. If the caller is cancelled, what was sent goes on,
-        because it is paid for.
+        because it is paid for; a request that waits is not sent.
 
         Args:
             max_tokens: limit of the answer, including its reasoning.
@@ -173,30 +171,16 @@ class Endpoint:
         if (stored := self._answers.get(key)) is not None:
             self.spent.cached += 1
             return stored.model_copy(update={"cached": True})
-        return await self._shared_request(key, request, extra, waiting)
 
-    async def _shared_request(
-        self, key: str, request: dict[str, Any], extra: dict[str, Any], waiting: Waiting
-    ) -> Answer:
-        """Equal requests at the same time share one answer. A caller that is cancelled does not cancel it for the
-        others."""
+        async def request_and_store(waiting: Waiting) -> Answer:
+            answer = await self._request(request, extra, waiting)
+            assert self._answers is not None
+            self._answers.put(key, answer)
+            if self._paid is not None:
+                self._paid.append(PaidAnswer(key=key, answer=answer))
+            return answer
 
-        async def request_and_store() -> Answer:
-            try:
-                answer = await self._request(request, extra, waiting)
-                assert self._answers is not None
-                self._answers.put(key, answer)
-                if self._paid is not None:
-                    self._paid.append(PaidAnswer(key=key, answer=answer))
-                return answer
-            finally:
-                del self._pending[key]
-
-        first = key not in self._pending
-        if first:
-            self._pending[key] = asyncio.create_task(request_and_store())
-        answer = await asyncio.shield(self._pending[key])
-        return answer if first else answer.model_copy(update={"cached": True})
+        return await self._shared.answer(key, request_and_store, waiting)
 
     async def _request(self, request: dict[str, Any], extra: dict[str, Any], waiting: Waiting) -> Answer:
         import openai

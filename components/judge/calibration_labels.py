@@ -14,7 +14,7 @@ from pathlib import Path
 from components.judge.calibration import Calibration
 from components.judge.expert_annotations import Annotation, of_split, read_experts, second_expert
 from components.judge.judges import available_judges
-from components.judge.labels import CannotCompare, Labels, read_labels, read_trajectories
+from components.judge.labels import CannotCompare, Labels, is_agent_reward_bench, read_labels, read_trajectories
 from components.judge.truth import read_truth
 from components.params import Params
 from components.records import Outcome
@@ -48,7 +48,7 @@ def read_calibration_labels(trajectories: Path, labels: Path | None, split: str 
     """The labels of trajectories.
 
     Args:
-        trajectories: a table, or AgentRewardBench's folder.
+        trajectories: a file or folder that `read_trajectories` reads.
         labels: a file; None stands for the states of the worlds.
         split: the part of AgentRewardBench to keep, `dev` or `test`; None keeps both.
 
@@ -57,7 +57,7 @@ def read_calibration_labels(trajectories: Path, labels: Path | None, split: str 
         Unreadable: AgentRewardBench's annotations differ from the published form.
     """
     known = Labels(read_truth(read_trajectories(trajectories)), []) if labels is None else read_labels(labels)
-    is_benchmark = trajectories.is_dir() and labels is not None
+    is_benchmark = labels is not None and is_agent_reward_bench(trajectories)
     experts: Mapping[str, list[Annotation]] | None = None
     outcomes: Mapping[str, Outcome] = known.outcomes
     if is_benchmark and labels is not None and _is_annotated(labels):

@@ -67,7 +67,7 @@ def require_room(verdicts: Iterable[Verdict], encoder: Encoder, limit: int) -> f
 
 def hold_out(tasks: Sequence[Task], params: DistillParams, seed: int) -> set[str]:
     """Ids of the tasks whose trajectories measure agreement: a seeded share of the tasks, never of trajectories, and at
-    least one.
+    least one, but not all.
 
     Raises:
         ValueError: there are fewer than two tasks.
@@ -80,7 +80,7 @@ def hold_out(tasks: Sequence[Task], params: DistillParams, seed: int) -> set[str
             "judge.distill.rollout_attempts"
         )
     random.Random(seed).shuffle(ids)
-    return set(ids[: max(1, round(len(ids) * params.holdout_share))])
+    return set(ids[: min(max(1, round(len(ids) * params.holdout_share)), len(ids) - 1)])
 
 
 def verdict_of(

@@ -1,9 +1,10 @@
 """Joins trajectories of others with the tasks of task files, which have references, rules and rubrics.
 
-A task belongs to a trajectory if its id is the same (with or without its source), or else its words are. Several
-benchmarks number their tasks from 0, so of the tasks with one id the one with the same words belongs. Benchmarks also
-revise tasks and keep their ids, so a task of the same id and other words is not joined: its reference answers another
-question.
+A task belongs to a trajectory if its id (with or without its source) and its words are the same, or else if its words
+are. Several benchmarks number their tasks from 0, and so do files with a part of a benchmark: of an id without a source
+the words decide. Benchmarks also revise tasks and keep their ids, so a task of the same id and other words is not
+joined: its reference answers another question. Nor is a task with the same words, if the trajectory's id has a source
+and is that of another task.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ class JoinedTasks:
 
     joined: int = 0
     revised: list[str] = field(default_factory=list)
-    """Ids of trajectories whose task has an id of the files, where all tasks with that id have other words."""
+    """Ids of trajectories whose task has an id of the files, and no task of the files to be joined."""
     unknown: list[str] = field(default_factory=list)
     """Ids of trajectories that have none."""
     _by_id: dict[str, list[Task]] = field(default_factory=dict)
@@ -39,9 +40,8 @@ class JoinedTasks:
     def join(self, trajectory: Trajectory) -> Trajectory:
         """The trajectory with the task of the files, if there is one."""
         words, same_id = words_of(trajectory.task), self._by_id.get(trajectory.task_id, [])
-        if same_id:
-            task = next((task for task in same_id if words_of(task) == words), None)
-        else:
+        task = next((task for task in same_id if words_of(task) == words), None)
+        if task is None and not any(trajectory.task_id.startswith(f"{other.source}/") for other in same_id):
             task = self._by_words.get(words)
         if task is None:
             (self.revised if same_id else self.unknown).append(trajectory.trajectory_id)

@@ -132,14 +132,16 @@ class _Run:
             trajectory = record.trajectory
             is_incomplete = bool(record.missing) and not self._options.allow_missing
             if not is_incomplete and trajectory.trajectory_id in self._incomplete:  # this is the whole copy of it
-                self._leave_out_incomplete(*self._incomplete.pop(trajectory.trajectory_id), is_copy=True)
+                earlier, incomplete = self._incomplete.pop(trajectory.trajectory_id)
+                rationale = f"{incomplete.place} is the same trajectory as {record.place}, which lacks no screenshot"
+                self._leave_out(earlier, incomplete, Unjudged.DUPLICATE, rationale, is_copy=True)
                 self._places[trajectory.trajectory_id] = record.place
             first = self._places.setdefault(trajectory.trajectory_id, record.place)
             if first != record.place:
                 rationale = f"{record.place} is the same trajectory as {first}"
                 self._leave_out(number, record, Unjudged.DUPLICATE, rationale, is_copy=True)
             elif is_incomplete:
-                self._leave_out_incomplete(number, record)
+                self._leave_out(number, record, Unjudged.MISSING_SCREENSHOT, "; ".join(record.missing))
                 light = trajectory.model_copy(update={"turns": [], "final_screenshot": None})  # without its images
                 self._incomplete[trajectory.trajectory_id] = number, record._replace(trajectory=light)
             elif (stored := self._stored.get(self._key(trajectory))) is not None:
@@ -164,9 +166,6 @@ class _Run:
     def _close(self, number: int, record: ReadTrajectory, verdict: Verdict) -> None:
         self._lines[number] = JudgedRecord.of(record, verdict, _reason(verdict))
         self._options.on_progress(len(self._lines))
-
-    def _leave_out_incomplete(self, number: int, record: ReadTrajectory, is_copy: bool = False) -> None:
-        self._leave_out(number, record, Unjudged.MISSING_SCREENSHOT, "; ".join(record.missing), is_copy)
 
     def _leave_out(
         self, number: int, record: ReadTrajectory, reason: Unjudged, rationale: str, is_copy: bool = False

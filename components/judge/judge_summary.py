@@ -27,7 +27,7 @@ class Unjudged(StrEnum):
     MISSING_SCREENSHOT = "missing_screenshot"
     """A screenshot that it names is not there or is damaged; `--allow-missing` judges by the others."""
     DUPLICATE = "duplicate"
-    """The same trajectory was there before."""
+    """The same trajectory was there before, or a later record of it has all screenshots and this one has not."""
     ENVIRONMENT = "environment"
     """The environment ended the episode, not the agent."""
     NO_RULE = "no_rule"

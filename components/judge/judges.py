@@ -145,10 +145,19 @@ class _Functional(NamedJudge):
 
     async def judge(self, trajectories: Iterable[Trajectory], on_verdict: OnVerdict) -> None:
         for trajectory in trajectories:
-            reward = trajectory.site_reward
-            outcome = Outcome.ERROR if reward is None else Outcome.SUCCESS if reward > FUNCTIONAL else Outcome.FAILURE
-            rationale = "the record has no reward of its benchmark" if reward is None else f"the reward is {reward:g}"
-            on_verdict(_verdict(trajectory, outcome, rationale, "functional"))
+            on_verdict(_functional_verdict(trajectory))
+
+
+def _functional_verdict(trajectory: Trajectory) -> Verdict:
+    reward = trajectory.site_reward
+    if not trajectory.termination.is_agents_doing:
+        outcome, rationale = Outcome.ERROR, f"the environment ended the episode: {trajectory.termination.value}"
+    elif reward is None:
+        outcome, rationale = Outcome.ERROR, "the record has no reward of its benchmark"
+    else:
+        outcome = Outcome.SUCCESS if reward > FUNCTIONAL else Outcome.FAILURE
+        rationale = f"the reward is {reward:g}"
+    return _verdict(trajectory, outcome, rationale, "functional")
 
 
 class _Distilled(NamedJudge):
@@ -161,7 +170,7 @@ class _Distilled(NamedJudge):
         from components.judge.distilled import DistilledJudge  # imports torch
         from components.model import VLM
 
-        judge = DistilledJudge(VLM.load(DISTILLED, self._params.model), "calibrated", self._params, BATCH)
+        judge = DistilledJudge(VLM.load(DISTILLED, self._params.model), self.version, self._params, BATCH)
         remaining = iter(trajectories)
         while batch := list(islice(remaining, BATCH)):
             known = [settled_verdict(trajectory, "distilled", judge.version) for trajectory in batch]

@@ -1,15 +1,16 @@
-"""Reads labelled trajectories: this project's tables, AgentRewardBench's files, or a CSV file of labels."""
+"""Reads labels (this project's tables, AgentRewardBench's files, a CSV file) and the trajectories that have them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import pyarrow as pa
 from pydantic import ValidationError
 
-from components.formats.agent_reward_bench import iter_trajectories
+from components.formats import Damaged, Format, UnknownFormat, Unreadable, format_of
+from components.formats.agent_reward_bench import AgentRewardBench, iter_trajectories
 from components.formats.files import problems
 from components.judge.csv_tables import read_csv
 from components.judge.expert_annotations import read_experts
@@ -122,16 +123,54 @@ def read_verdicts(path: Path) -> list[Verdict]:
         raise CannotCompare(f"{error}: name a verdicts.parquet") from error
 
 
-def read_trajectories(path: Path) -> Iterator[Trajectory]:
-    """A trajectories.parquet, or AgentRewardBench's folder `trajectories`, one in memory at a time.
+def read_trajectories(path: Path, labelled: Container[str] = ()) -> Iterator[Trajectory]:
+    """The trajectories of a trajectories.parquet, or of another file or folder in one of the `formats`, one in memory
+    at a time. Damaged records have no id, so no label is theirs, and they are left out.
+
+    Args:
+        labelled: the ids of the trajectories that judges are asked about.
 
     Raises:
-        CannotCompare: the file is no table of trajectories.
-        Unreadable: see `iter_trajectories`.
+        CannotCompare: the file is no table of trajectories, or the format of the folder is not recognised.
+        Unreadable: a screenshot of a labelled trajectory is missing; of AgentRewardBench's files see
+            `iter_trajectories`.
     """
+    kind = _format_of(path)
     try:
-        yield from iter_trajectories(path) if path.is_dir() else iter_named_table(path, Trajectory)
+        if path.is_file() and (kind is None or path.suffix == ".parquet"):
+            yield from iter_named_table(path, Trajectory)
+        elif kind is None:
+            raise UnreadableTable(f"{path} is in none of the formats of `waymark judge run`, or in several of them")
+        elif is_agent_reward_bench(path):
+            yield from iter_trajectories(path)
+        else:
+            yield from _published(path, kind, labelled)
     except UnreadableTable as error:
         raise CannotCompare(
-            f"{error}: name a trajectories.parquet, or AgentRewardBench's folder `trajectories`"
+            f"{error}: name a trajectories.parquet, AgentRewardBench's folder `trajectories`, or a file or folder in "
+            "another format of `waymark judge run`"
         ) from error
+
+
+def is_agent_reward_bench(path: Path) -> bool:
+    """Whether a path is AgentRewardBench's folder `trajectories`."""
+    return AgentRewardBench().recognises(path)
+
+
+def _format_of(path: Path) -> Format | None:
+    try:
+        return format_of(path)
+    except UnknownFormat:
+        return None
+
+
+def _published(path: Path, kind: Format, labelled: Container[str]) -> Iterator[Trajectory]:
+    for record in kind.read(path):
+        if isinstance(record, Damaged):
+            continue
+        if record.missing and record.trajectory.trajectory_id in labelled:
+            raise Unreadable(
+                f"{record.place} is labelled, but {record.missing[0]}: copy the screenshot, or remove the label of "
+                f"{record.trajectory.trajectory_id}"
+            )
+        yield record.trajectory

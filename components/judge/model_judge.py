@@ -23,6 +23,7 @@ from components.judge.protocols import (
     Ruling,
     is_blocked,
     judge_protocol,
+    results_of,
     says_the_same,
     sees_answer,
     vote,
@@ -207,8 +208,8 @@ class ModelJudge:
     async def _majority(self, judge: Callable[[Ask], Awaitable[Ruling]]) -> Judgement:
         """The majority of the models, or the only one."""
         answers: list[Answer] = []
-        rulings = await asyncio.gather(
-            *(self._ruling(number, voter, answers, judge) for number, voter in enumerate(self.voters))
+        rulings = await results_of(
+            self._ruling(number, voter, answers, judge) for number, voter in enumerate(self.voters)
         )
         ruling = rulings[0] if len(rulings) == 1 else vote(rulings)
         return Judgement(

@@ -121,7 +121,7 @@ class TrustLabels(Section):
     file: str = Field(min_length=1)
     """A CSV file of `trajectory_id` and `outcome`, a verdicts.parquet, or AgentRewardBench's annotations.csv."""
     trajectories: str = Field(default="data/judge/trajectories.parquet", min_length=1)
-    """The labelled trajectories: a trajectories.parquet, or the folder `trajectories` of AgentRewardBench."""
+    """The labelled trajectories: a trajectories.parquet, or another file or folder that `waymark judge run` reads."""
 
 
 class TrustParams(Section):

@@ -114,7 +114,8 @@ def _require_agreement(measured: Agreement, params: JudgeParams, finding: str, f
 
 
 async def _compare(model: ModelJudge, params: JudgeParams) -> LabelledVerdicts:
-    """Judge all of `judge.trust.labels`, or a fixed sample of the rollouts that rules labelled.
+    """Judge all of `judge.trust.labels`, or a fixed sample of the rollouts that rules labelled, without episodes that
+    the environment ended: no judge is asked about these.
 
     Rationales are left out: they can be long, and the answers are kept.
     """
@@ -125,8 +126,9 @@ async def _compare(model: ModelJudge, params: JudgeParams) -> LabelledVerdicts:
     tasks: dict[str, str] = {}
 
     def labelled() -> Iterator[Trajectory]:
-        for trajectory in read_trajectories(table):
-            if trajectory.trajectory_id in labels and is_audited(trajectory, share):
+        for trajectory in read_trajectories(table, labels):
+            is_judged = trajectory.trajectory_id in labels and trajectory.termination.is_agents_doing
+            if is_judged and is_audited(trajectory, share):
                 tasks[trajectory.trajectory_id] = trajectory.task_id
                 yield trajectory
 
@@ -146,7 +148,8 @@ async def _compare(model: ModelJudge, params: JudgeParams) -> LabelledVerdicts:
                 if verdicts
                 else "raise judge.trust.audit_share or judge.distill.rollout_tasks"
                 if named is None
-                else f"name the trajectories that {file} labels, which are not in {table}"
+                else f"name the trajectories that {file} labels, which are not in {table}, or label episodes that "
+                "the environment did not end"
             )
         )
     return LabelledVerdicts(

@@ -15,7 +15,8 @@ from components.judge.labelled_trajectories import REHEARSED, LabelledTrajectori
 from components.judge.mismatched import mismatched
 from components.judge.other_answers import WithOtherAnswers
 from components.judge.protocols import voted
-from components.lazy_records import Chain, TableRecords, where
+from components.judge.rules import without_references
+from components.lazy_records import Chain, Selection, TableRecords, where
 from components.memory import free_models
 from components.model import VLM, ImageFolder
 from components.params import Params, load
@@ -191,11 +192,16 @@ def _calibration(
 
 
 def _labelled(folder: Path) -> tuple[Sequence[Trajectory], dict[str, Verdict]]:
-    """Trajectories with a verdict of success or failure, and the verdicts by trajectory."""
+    """Trajectories with a verdict of success or failure, and the verdicts by trajectory, as a judge can learn them."""
     verdicts = {verdict.trajectory_id: verdict for verdict in read_table(folder / "verdicts.parquet", Verdict)}
     known = {identity for identity, v in verdicts.items() if v.outcome in (Outcome.SUCCESS, Outcome.FAILURE)}
     trajectories = TableRecords(folder / "trajectories.parquet", Trajectory)
-    return where(trajectories, lambda trajectory: trajectory.trajectory_id in known), verdicts
+    places = []
+    for place, trajectory in enumerate(trajectories):  # once: every access reads the trajectory again
+        if (identity := trajectory.trajectory_id) in known:
+            places.append(place)
+            verdicts[identity] = without_references(trajectory, verdicts[identity])
+    return Selection(trajectories, places), verdicts
 
 
 if __name__ == "__main__":

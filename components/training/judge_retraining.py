@@ -23,6 +23,7 @@ from components.judge.distilled import DistilledJudge
 from components.judge.labelled_trajectories import REHEARSED, LabelledTrajectories
 from components.judge.mismatched import mismatched
 from components.judge.other_answers import WithOtherAnswers
+from components.judge.rules import without_references
 from components.memory import free_models
 from components.model import VLM, ImageFolder
 from components.params import Params, RetrainParams
@@ -106,6 +107,7 @@ class RetrainedJudge:
         """
         labels = {v.trajectory_id: v for v in audited if v.outcome in (Outcome.SUCCESS, Outcome.FAILURE)}
         kept = [t for t in trajectories if t.trajectory_id in labels and self._is_kept(t)]
+        labels = {t.trajectory_id: without_references(t, labels[t.trajectory_id]) for t in kept}
         LabelledTrajectories(kept, labels).write(_folder(self.state_dir, iteration))
 
     def is_due_after(self, iteration: int) -> bool:

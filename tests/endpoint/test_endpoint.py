@@ -30,7 +30,7 @@ from components.endpoint import (
 from components.params import EndpointParams
 from components.records import Image
 from components.store import read_json
-from tests.endpoint_server import Server
+from tests.endpoint_server import Server, text_of
 
 PRICE = {"usd_per_million_prompt": 1000.0, "usd_per_million_completion": 10_000.0}  # 1 + 1 USD a request
 ROOT = Path(__file__).resolve().parents[1]
@@ -313,3 +313,53 @@ def test_a_cancelled_caller_does_not_cancel_the_shared_request(server, tmp_path)
 
     assert asyncio.run(main()).text == "Click it."
     assert len(server.asked) == 1
+
+
+def test_a_request_that_nobody_waits_for_is_not_sent_later(server, tmp_path):
+    """It waits for `max_in_flight` when its only caller is cancelled; the same request of a later caller is sent."""
+    server.delay_s = 0.2
+    params = EndpointParams(url=server.url, model="m", key_variable=None, max_in_flight=1)
+
+    async def main() -> Answer:
+        async with Endpoint(params, tmp_path / "spent.json", tmp_path / "answers.sqlite") as endpoint:
+            first, dropped, shared = (
+                asyncio.create_task(endpoint.ask(user(text), max_tokens=8)) for text in ("first", "dropped", "shared")
+            )
+            await asyncio.sleep(0.05)
+            dropped.cancel()
+            shared.cancel()
+            later = asyncio.create_task(endpoint.ask(user("shared"), max_tokens=8))
+            await first
+            return await later
+
+    assert not asyncio.run(main()).cached
+    assert [text_of(asked) for asked in server.asked] == ["first", "shared"]
+
+
+def test_a_request_that_nobody_waits_for_is_not_sent_again(server, tmp_path):
+    """Its first response, of status 503, comes after its only caller was cancelled."""
+    server.delay_s, server.trouble = 0.2, [503]
+    params = EndpointParams(url=server.url, model="m", key_variable=None)
+
+    async def main() -> None:
+        async with Endpoint(params, tmp_path / "spent.json", tmp_path / "answers.sqlite") as endpoint:
+            caller = asyncio.create_task(endpoint.ask(user("hello"), max_tokens=8))
+            await asyncio.sleep(0.05)
+            caller.cancel()
+
+    asyncio.run(main())
+    assert len(server.asked) == 1
+
+
+def test_the_answer_to_a_request_in_flight_is_kept_for_later_callers(server, tmp_path):
+    server.delay_s = 0.2
+    params = EndpointParams(url=server.url, model="m", key_variable=None)
+
+    async def main() -> None:
+        async with Endpoint(params, tmp_path / "spent.json", tmp_path / "answers.sqlite") as endpoint:
+            caller = asyncio.create_task(endpoint.ask(user("hello"), max_tokens=8))
+            await asyncio.sleep(0.05)
+            caller.cancel()
+
+    asyncio.run(main())
+    assert ask(server, tmp_path, user("hello"))[0].cached

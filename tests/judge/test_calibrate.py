@@ -13,12 +13,14 @@ import pytest
 import yaml
 
 from components.cli import main
+from components.formats import format_named
 from components.judge.calibration_run import calibrate_judges
 from components.judge.labels import CannotCompare, read_labels
 from components.params import Params
 from components.records import Outcome, Trajectory, Verdict
 from components.store import read_table, write_table
 from tests.endpoint_server import Server, text_of
+from tests.formats.samples import webvoyager_task
 from tests.judge.test_agent_reward_bench import AGENT, annotations, cleaned
 from tests.judge.webarena_episodes import ours, task_of
 from tests.samples import a_task, a_trajectory, a_verdict, recipe, shipped
@@ -222,6 +224,20 @@ def test_agent_reward_bench_has_splits_benchmarks_thresholds_and_a_ceiling(here,
     assert "\nworkarena++\n" in table
     assert "the experts on other aspects\nside_effect" in table
     assert waymark("--split", "dev").returncode == 1, "a split is of AgentRewardBench alone"
+
+
+def test_results_of_another_agent_are_compared_with_labels_of_their_ids(here, server, waymark):
+    with_model(here, server)
+    for number in (0, 1):
+        webvoyager_task(here / "results", f"Amazon--{number}", f"Task {number}.")
+    found = [record.trajectory for record in format_named("webvoyager").read(here / "results")]
+    outcomes = {trajectory.trajectory_id: "Task 0." in trajectory.task.intent for trajectory in found}
+    lines = [f"{key},{'success' if is_done else 'failure'}\n" for key, is_done in outcomes.items()]
+    Path("labels.csv").write_text("trajectory_id,outcome\n" + "".join(lines))
+    done = waymark("--trajectories", "results", "--labels", "labels.csv", "--judges", "openwebrl", "--json")
+    assert done.returncode == 0, done.stderr
+    (figures,) = json.loads(done.stdout)
+    assert (figures["n"], figures["accuracy"]["value"]) == (2, 1.0)
 
 
 def test_labels_that_do_not_count_are_said(here, waymark):

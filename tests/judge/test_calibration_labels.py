@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from components.formats import Damaged, ReadTrajectory, Unreadable, format_named
 from components.judge.calibration_labels import read_calibration_labels
-from components.judge.labels import CannotCompare
+from components.judge.labels import CannotCompare, read_trajectories
 from components.records import Outcome, Trajectory
 from components.store import write_table
+from tests.formats.samples import webvoyager_task
 from tests.judge.test_agent_reward_bench import annotations, cleaned
 from tests.samples import a_task, a_trajectory, recipe
 
@@ -66,3 +68,35 @@ def test_a_split_of_other_labels_is_refused(table: Path) -> None:
 def test_worlds_without_state_give_no_labels(table: Path) -> None:
     with pytest.raises(CannotCompare, match="no trajectory ended with an answer in a world with state"):
         read_calibration_labels(table, None, None)
+
+
+def test_a_labelled_trajectory_without_its_screenshots_is_refused(tmp_path: Path) -> None:
+    """Judges would see less than the people who labelled it. Records without a label may be incomplete or damaged."""
+    webvoyager_task(tmp_path, "Amazon--0")
+    (webvoyager_task(tmp_path, "Amazon--1") / "screenshot2.png").unlink()
+    (webvoyager_task(tmp_path, "Amazon--2") / "interact_messages.json").write_text("[")
+    whole, incomplete, _ = format_named("webvoyager").read(tmp_path)
+    assert [trajectory.task_id for trajectory in read_trajectories(tmp_path, [key_of(whole)])] == [
+        "Amazon--0",
+        "Amazon--1",
+    ]
+    with pytest.raises(Unreadable, match=rf"screenshot2.png.*remove the label of {key_of(incomplete)}"):
+        list(read_trajectories(tmp_path, [key_of(incomplete)]))
+
+
+def test_another_agents_folder_is_not_agent_reward_bench(tmp_path: Path) -> None:
+    """Its trajectories have no reward of a benchmark for the judge `functional`."""
+    webvoyager_task(tmp_path / "results")
+    (tmp_path / "labels.csv").write_text("trajectory_id,outcome\na,failure\n")
+    known = read_calibration_labels(tmp_path / "results", tmp_path / "labels.csv", None)
+    assert "functional" not in known.judges(recipe())
+
+
+def test_a_folder_without_trajectories_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(CannotCompare, match=r"none of the formats .*: name a trajectories\.parquet"):
+        list(read_trajectories(tmp_path))
+
+
+def key_of(record: ReadTrajectory | Damaged) -> str:
+    assert isinstance(record, ReadTrajectory)
+    return record.trajectory.trajectory_id

@@ -8,10 +8,12 @@ from components.agent.rendering import Text
 from components.judge import JudgeClients, distilled, parse_verdict, rules_verdict
 from components.judge.distilled import DistilledJudge, hold_out, render, training_sample
 from components.judge.judges import DISTILLED, judge_named
+from components.judge.rules import rationale, without_references
 from components.model import Encoder
 from components.params import ImageCacheParams
 from components.records import Outcome, Termination, Verdict
-from tests.samples import a_task, a_trajectory, recipe
+from tests.judge.webarena_episodes import episode, ours
+from tests.samples import a_task, a_trajectory, a_verdict, recipe
 from tests.vlm import random_vlm
 
 PARAMS = recipe(agent__prompt="compact", judge__distill__max_response_tokens=6)
@@ -34,6 +36,23 @@ def test_the_judge_learns_to_write_verdicts_that_the_parser_reads():
     sample = training_sample(trajectory, verdict, PARAMS, encoder)
     assert sample.response[-1] == encoder.end_id
     assert parse_verdict(encoder.decode(sample.response)) == (verdict.outcome, verdict.rationale)
+
+
+def test_the_judge_learns_no_reference_that_it_does_not_see():
+    """Rationales of WebArena's rules name the references, for people."""
+    trajectory = episode(ours(4), "It costs $12.", turns=a_trajectory(turns=2).turns)
+    verdict = rules_verdict(trajectory)
+    label = without_references(trajectory, verdict)
+    assert label.rationale == rationale(trajectory) != verdict.rationale
+    assert (label.outcome, label.trajectory_id) == (verdict.outcome, verdict.trajectory_id)
+
+
+def test_other_rationales_are_learned_as_they_are():
+    of_site = a_trajectory(turns=2, site_reward=1.0)
+    assert without_references(of_site, rules_verdict(of_site)) == rules_verdict(of_site)
+    of_webarena = episode(ours(4), "It costs $12.")
+    by_model = a_verdict(of_webarena, rationale="The page shows another price.", judge="openwebrl")
+    assert without_references(of_webarena, by_model) == by_model
 
 
 def test_a_verdict_that_was_cut_off_is_unparsed():
@@ -73,6 +92,7 @@ def test_only_episodes_that_need_a_judge_are_judged(tmp_path, monkeypatch):
     outcomes = [verdicts[trajectory.trajectory_id].outcome for trajectory in trajectories]
     assert outcomes == [Outcome.ERROR, Outcome.FAILURE, Outcome.UNPARSED]
     assert [verdicts[trajectory.trajectory_id].tokens > 0 for trajectory in trajectories] == [False, False, True]
+    assert {verdict.judge_version for verdict in verdicts.values()} == {judge.version}
 
 
 def test_a_judges_version_depends_on_all_that_decides_its_verdicts(tmp_path, monkeypatch):
@@ -95,6 +115,12 @@ def test_tasks_are_held_out_whole_and_the_same_way_every_time():
     assert len(held) == round(20 * PARAMS.judge.distill.holdout_share)
     assert held == hold_out(list(reversed(tasks)), PARAMS.judge.distill, seed=1)
     assert held != hold_out(tasks, PARAMS.judge.distill, seed=2)
+
+
+@pytest.mark.parametrize("tasks, share, held_out", [(2, 0.8, 1), (3, 0.9, 2), (3, 0.1, 1), (10, 0.8, 8)])
+def test_a_task_is_left_to_learn_from_and_one_to_measure_on(tasks, share, held_out):
+    params = PARAMS.judge.distill.model_copy(update={"holdout_share": share})
+    assert len(hold_out([a_task(seed) for seed in range(tasks)], params, seed=0)) == held_out
 
 
 def test_samples_differ_by_seed_and_the_greedy_verdict_does_not():

@@ -205,6 +205,15 @@ def test_of_tasks_with_one_id_the_one_with_the_same_words_is_joined(sources, tas
     assert tasks.unknown == []
 
 
+@pytest.mark.parametrize(("task_id", "joined"), [("0", "webarena/17"), ("17", "webarena/17"), ("webarena/0", None)])
+def test_a_number_of_another_task_hides_no_task_with_the_same_words(task_id, joined):
+    words = {0: "Find the price of tea.", 17: "Who wrote Emma?"}
+    tasks = JoinedTasks.of(a_task(task_id=f"webarena/{n}", source="webarena", intent=words[n]) for n in words)
+    trajectory = a_trajectory(a_task(task_id=task_id, source="theirs", intent=words[17]))
+    assert tasks.join(trajectory).task.task_id == (joined or task_id)
+    assert (tasks.joined, tasks.revised) == ((1, []) if joined else (0, [trajectory.trajectory_id]))
+
+
 def test_a_trajectory_is_joined_with_a_verified_row_by_its_own_intent():
     evaluator = VERIFIED | {"row": VERIFIED["row"] | {"intent": "Buy tea."}}
     verified = a_task(task_id="verified/0", source="verified", intent="Buy tea.\n\nA form", evaluator=evaluator)
@@ -411,6 +420,14 @@ def test_an_episode_that_ran_out_of_steps_fails_without_a_question(here, judged,
     write_table("trajectories.parquet", Trajectory, [a_trajectory(termination=Termination.MAX_STEPS, answer=None)])
     summary = judged("trajectories.parquet")
     assert (summary["judged"], summary["successes"], server.asked) == (1, 0, [])
+
+
+def test_a_reward_of_an_episode_that_the_environment_ended_is_no_verdict(here):
+    ended = [a_trajectory(a_task(n), termination=Termination.SANDBOX_ERROR, site_reward=float(n)) for n in range(2)]
+    write_table("trajectories.parquet", Trajectory, [*ended, a_trajectory(a_task(2), site_reward=0.0)])
+    assert main(["judge", "run", "trajectories.parquet", "--out", "out", "--judge", "functional"]) == 0
+    summary = json.loads(Path("out/summary.json").read_text())
+    assert (summary["judged"], summary["successes"], summary["unjudged"]) == (1, 0, {"environment": 2})
 
 
 def test_the_commands_of_the_how_to_page_work(here, server, capsys, monkeypatch):

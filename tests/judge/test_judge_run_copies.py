@@ -20,11 +20,11 @@ WHOLE, BLIND = (), ("screenshot2.png does not exist",)
     ("copies", "reasons"),
     [
         ([WHOLE, WHOLE], [None, "duplicate"]),
-        ([BLIND, WHOLE], ["missing_screenshot", None]),
-        ([BLIND, WHOLE, BLIND, WHOLE], ["missing_screenshot", None, "duplicate", "duplicate"]),
+        ([BLIND, WHOLE], ["duplicate", None]),
+        ([BLIND, WHOLE, BLIND, WHOLE], ["duplicate", None, "duplicate", "duplicate"]),
         ([WHOLE, BLIND], [None, "duplicate"]),
         ([BLIND, BLIND], ["missing_screenshot", "duplicate"]),
-        ([BLIND, BLIND, WHOLE], ["missing_screenshot", "duplicate", None]),
+        ([BLIND, BLIND, WHOLE], ["duplicate", "duplicate", None]),
     ],
 )
 def test_the_first_whole_copy_is_judged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, copies, reasons) -> None:
@@ -36,5 +36,6 @@ def test_the_first_whole_copy_is_judged(tmp_path: Path, monkeypatch: pytest.Monk
     assert summary.judged == reasons.count(None)
     counts = {reason: reasons.count(reason) for reason in reasons if reason is not None}
     assert {str(reason): count for reason, count in summary.unjudged.items()} == counts
+    assert summary.bounds == ((1.0, 1.0) if None in reasons else (0.0, 1.0)), "copies are no further attempts"
     own = [verdict.trajectory_id for verdict in verdicts].index(TRAJECTORY.trajectory_id)
     assert reasons[own] is None if None in reasons else own == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -144,6 +145,31 @@ def test_a_refused_request_masks_only_itself_under_any_outage_setting(server, ep
     server.trouble = [400]
     verdicts, _ = judged(params(server, {"max_in_flight": 1}, on_outage="fail"), tmp_path, several(episode, 2))
     assert [verdict.outcome for verdict in verdicts] == [E, S]
+
+
+@pytest.mark.parametrize(
+    "protocol, refused, most",
+    [
+        ("webjudge", "You see one page", 3),
+        ("webgym_rubric", "You see one page", 2),
+        ("universal", "You read one page", 3),
+        ("universal", "You decide one criterion", 13),
+    ],
+)
+def test_the_first_refused_question_ends_those_beside_it(server, episode, tmp_path, protocol, refused, most):
+    """A verdict that cannot come costs no more. The request that took the slot of the refused one may be sent."""
+    server.reply = lambda asked: (
+        "1. It is done."
+        if "numbered list" in text_of(asked)
+        else json.dumps({"criteria": [f"Part {number}." for number in range(9)], "critical_points": []})
+        if "before anyone tries it" in text_of(asked)
+        else json.dumps({"findings": [], "obstacle": ""})
+    )
+    server.refuses = lambda text: refused in text
+    trajectory = episode(*[["x"]] * 9)
+    (verdict,), _ = judged(params(server, {"max_in_flight": 1}, protocol=protocol), tmp_path, [trajectory])
+    assert verdict.outcome is E
+    assert len(server.asked) <= most
 
 
 @pytest.mark.parametrize("on_outage", ["mask", "pause", "fail"])

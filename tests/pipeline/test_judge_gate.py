@@ -15,7 +15,7 @@ from components.judge.labelled_verdicts import LabelledVerdicts
 from components.params import Params, RecipeError
 from components.pipeline.judge_gate import LABELS, ROLLOUTS, UntrustedJudge, trust_distilled, trusted_model
 from components.pipeline.labels import is_audited
-from components.records import Outcome, Task, Trajectory, Verdict
+from components.records import Outcome, Task, Termination, Trajectory, Verdict
 from components.stages import train_rl as stage
 from components.stages.train_rl import inputs_of
 from components.store import write_json, write_table
@@ -164,6 +164,20 @@ def test_a_model_that_labels_itself_is_compared_with_all_human_labels(server, tm
     server.reply = says_success_below(12)
     forget_answers(tmp_path)
     assert "gpt-x agrees with mine.csv on 50.0% of 12 labelled rollouts" in opened(by_hand(server), tmp_path)["error"]
+
+
+def test_episodes_that_the_environment_ended_are_no_errors_of_the_model(server, tmp_path):
+    """Of twelve labelled ones, four; more than a quarter of errors would refuse the measurement."""
+    Path("mine.csv").write_text(
+        "trajectory_id,outcome\n"
+        + "".join(f"{one.trajectory_id},{'success' if n < 6 else 'failure'}\n" for n, one in enumerate(rollouts()[:12]))
+    )
+    ended = {"termination": Termination.SANDBOX_ERROR}
+    attempts = [one.model_copy(update=ended if n % 3 == 0 else {}) for n, one in enumerate(rollouts())]
+    write_table(ROLLOUTS, Trajectory, attempts)
+    server.reply = says_success_below(6)
+    told = opened(by_hand(server), tmp_path)
+    assert (told["judge_trust"]["n"], told["judge_trust"]["accuracy"]) == (8, 1.0)
 
 
 def test_labels_of_other_trajectories_or_no_labels_are_refused_by_file(server, tmp_path):

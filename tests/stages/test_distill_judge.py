@@ -14,12 +14,14 @@ import torch
 import yaml
 from safetensors.torch import load_file
 
+from components.judge.rules import rationale, rules_verdict
 from components.params import parse
 from components.records import Outcome, Task, Trajectory, Verdict
 from components.stages import distill_judge
 from components.store import read_json, write_table
 from components.training import supervised, training_state
 from components.training.workers import SINGLE_PROCESS
+from tests.judge.webarena_episodes import episode, ours
 from tests.samples import a_task, a_trajectory, a_verdict, raw_recipe, shipped
 
 ROOT = Path(__file__).parent.parent.parent
@@ -61,6 +63,16 @@ def write_attempts(*tasks: int) -> None:
         attempts = [a_trajectory(a_task(number)) for number in numbers]
         write_table(f"data/{folder}/trajectories.parquet", Trajectory, attempts)
         write_table(f"data/{folder}/verdicts.parquet", Verdict, [a_verdict(attempt) for attempt in attempts])
+
+
+def test_a_label_of_webarenas_rules_teaches_no_reference(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_attempts(0, 1)
+    attempt = episode(ours(4), "It costs $12.", turns=a_trajectory().turns)
+    write_table("data/teacher/trajectories.parquet", Trajectory, [attempt])
+    write_table("data/teacher/verdicts.parquet", Verdict, [rules_verdict(attempt)])
+    split = distill_judge.Split.read(parse(raw_recipe()))
+    assert split.verdicts[attempt.trajectory_id].rationale == rationale(attempt)
 
 
 def test_of_few_tasks_one_measures_the_judge(tmp_path, monkeypatch):

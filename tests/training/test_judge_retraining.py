@@ -13,11 +13,13 @@ from safetensors.torch import load_file
 
 from components.agent import EpisodeSpec
 from components.judge.labelled_trajectories import REHEARSED, LabelledTrajectories
+from components.judge.rules import rationale, rules_verdict
 from components.model import VLM
 from components.params import OptimParams, Params, RetrainParams
 from components.records import Outcome, Termination, Trajectory, Verdict
 from components.training.audit import ended_by_imprecision
 from components.training.judge_retraining import AUDITED, RetrainedJudge, examples, labelled_rollouts
+from tests.judge.webarena_episodes import episode, ours
 from tests.samples import a_task, a_trajectory, a_verdict, recipe
 from tests.training.rl_without_pages import Killed, even_attempts, train
 
@@ -184,6 +186,14 @@ def test_a_share_is_kept_and_only_where_the_auditor_decides(distilled, tmp_path)
     tasks = {t.task_id for t in labelled_rollouts(tmp_path, 1).trajectories}
     both = labelled_rollouts(tmp_path, 2).trajectories
     assert tasks <= {t.task_id for t in both[len(kept) :]}, "the run's name decides nothing"
+
+
+def test_a_kept_label_of_webarenas_rules_teaches_no_reference(distilled, tmp_path):
+    params = with_retraining(RetrainParams(every=1, share=1.0, optim=OPTIM))
+    rollout = episode(ours(4), "It costs $12.", turns=attempts([0])[0].turns)
+    RetrainedJudge(distilled, params, tmp_path).keep(1, [rollout], [rules_verdict(rollout)])
+    (label,) = labelled_rollouts(tmp_path, 1).labels.values()
+    assert label.rationale == rationale(rollout)
 
 
 RETRAIN = RetrainParams(every=2, share=1.0, rehearsed=0, optim=OPTIM)

@@ -7,7 +7,7 @@ compares answers; `vote` combines several rulings; `images` answers a question a
 
 from __future__ import annotations
 
-from components.judge.protocols.base import Ask, JudgeProtocol, Ruling
+from components.judge.protocols.base import Ask, JudgeProtocol, Ruling, results_of
 from components.judge.protocols.blocking import is_blocked
 from components.judge.protocols.images import sees_answer
 from components.judge.protocols.reference import says_the_same
@@ -21,6 +21,7 @@ __all__ = [
     "is_blocked",
     "judge_protocol",
     "judge_protocol_names",
+    "results_of",
     "says_the_same",
     "sees_answer",
     "vote",

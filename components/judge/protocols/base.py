@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import NamedTuple, Protocol
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from components.agent.rendering import plain
 from components.endpoint import Answer, Message, image_part, text_part
 from components.records import ErrorCause, Image, Outcome, ProcessReport, Trajectory
+
+T = TypeVar("T")
 
 ENDING = """Then end with one line, either
 Verdict: SUCCESS
@@ -75,3 +78,18 @@ def question(system: str, *parts: str | Image) -> list[Message]:
 def cut(answer: Answer) -> bool:
     """Whether the answer hit its token limit."""
     return answer.finish_reason == "length"
+
+
+async def results_of(questions: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+    """The results of coroutines that run at the same time, in order.
+
+    Raises:
+        Exception: the first error of one of them. The others are cancelled, because their answers would be paid for a
+            verdict that does not come.
+    """
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(question) for question in questions]
+    except BaseExceptionGroup as errors:
+        raise errors.exceptions[0] from None
+    return [task.result() for task in tasks]

@@ -14,11 +14,19 @@ so a failure is cheap and a success is slow.
 
 from __future__ import annotations
 
-import asyncio
-
 from components.judge.prompts import distinct_images
 from components.judge.protocols import reference
-from components.judge.protocols.base import ENDING, FACTS, Ask, JudgeProtocol, Questions, Ruling, cut, question
+from components.judge.protocols.base import (
+    ENDING,
+    FACTS,
+    Ask,
+    JudgeProtocol,
+    Questions,
+    Ruling,
+    cut,
+    question,
+    results_of,
+)
 from components.judge.protocols.reference import references_of, says_the_same
 from components.judge.rules.webvoyager import hint_of
 from components.judge.verdicts import KEEP, parse_verdict, read
@@ -93,7 +101,7 @@ async def _key_pages(trajectory: Trajectory, task_text: str, ask: Ask) -> list[I
         reply = await ask(question(KEYPAGE, f"{task_text}\n\nThe page:", image))
         return read(reply.text, KEEP, cut(reply))[0] is not False
 
-    kept = await asyncio.gather(*(is_key(image) for image in images[:-1]))
+    kept = await results_of(is_key(image) for image in images[:-1])
     return [*(image for image, keep in zip(images, kept, strict=False) if keep), *images[-1:]][-MAX_PAGES:]
 
 

@@ -12,11 +12,9 @@ anything.
 
 from __future__ import annotations
 
-import asyncio
-
 from components.judge.history import calls
 from components.judge.prompts import distinct_images
-from components.judge.protocols.base import Ask, JudgeProtocol, Questions, Ruling, cut, question
+from components.judge.protocols.base import Ask, JudgeProtocol, Questions, Ruling, cut, question, results_of
 from components.judge.verdicts import STATUS, parse_verdict, read_points, read_score
 from components.records import Image, Outcome, Trajectory
 
@@ -75,7 +73,7 @@ async def judge(trajectory: Trajectory, ask: Ask) -> Ruling:
         return reason if score is None or score >= MIN_SCORE else None
 
     images = distinct_images(trajectory)
-    reasons = await asyncio.gather(*(evidence(image) for image in images))
+    reasons = await results_of(evidence(image) for image in images)
     kept = [(image, reason) for image, reason in zip(images, reasons, strict=True) if reason is not None][-MAX_PAGES:]
     actions = [f"{turn.index + 1}. {'; '.join(calls(turn))}" for turn in trajectory.turns]
     pages = [f"{number}. {' '.join(reason.split())}" for number, (_, reason) in enumerate(kept, 1)]

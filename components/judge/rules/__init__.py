@@ -21,7 +21,15 @@ from components.judge.rules.specs import (
     rule_of,
     undecidable_tasks,
 )
-from components.judge.rules.verdict import JUDGE, VERSION, ImageQuestion, Question, open_questions, rules_verdict
+from components.judge.rules.verdict import (
+    JUDGE,
+    VERSION,
+    ImageQuestion,
+    Question,
+    open_questions,
+    rules_verdict,
+    without_references,
+)
 from components.judge.rules.webarena import NEEDS_MODEL, SameAnswer
 from components.judge.rules.webvoyager import hint_of
 
@@ -48,4 +56,5 @@ __all__ = [
     "rules_verdict",
     "score_answer",
     "undecidable_tasks",
+    "without_references",
 ]

@@ -1,8 +1,9 @@
 """Verdicts by rule: the task's evaluator decides, from the record of the episode alone.
 
 Without `done` an episode is a failure, whatever the page shows. An episode that the environment ended has no verdict
-(OpenWebRL, appendix A.4). Rationales of WebArena's tasks name the references, so they are only for people: a judge that
-is distilled from them would learn to write what it cannot see.
+(OpenWebRL, appendix A.4). Rationales of the tasks of WebArena and webarena-verified name the references, so they are
+only for people: a judge that is distilled from them would learn to write what it cannot see. Its labels are those of
+`without_references`.
 """
 
 from __future__ import annotations
@@ -39,6 +40,8 @@ class ImageQuestion(NamedTuple):
 JUDGE, VERSION = "rules", "site-reward-2"
 VERSIONS = {VerifiedRule: f"webarena-verified-{VERIFIED_VERSION}", WebArenaRule: "webarena-8", QARule: "qa-em-6"}
 """Versions of the rules that have a version of their own; all others have `VERSION`."""
+_NAMING_REFERENCES = (WebArenaRule, VerifiedRule)
+"""The rules whose rationales name the task's references."""
 
 
 def rules_verdict(
@@ -46,8 +49,6 @@ def rules_verdict(
 ) -> Verdict:
     """Success if the agent called `done` and the task's rule holds; failure if not; error if that is unknown: the
     environment ended the episode, the task has no rule, a page could not be read, or a model judge is needed.
-
-    Except for WebArena's tasks, `verdict_text(verdict.rationale, verdict.outcome)` is a judge model's training target.
 
     Args:
         same_answer: says whether an answer means the same as a reference; None if no model can be asked.
@@ -67,6 +68,14 @@ def rules_verdict(
         judge=JUDGE,
         judge_version=VERSIONS.get(type(rule), VERSION),
     )
+
+
+def without_references(trajectory: Trajectory, verdict: Verdict) -> Verdict:
+    """A verdict on a trajectory as a judge can learn it, which does not see the task's references: a rationale of the
+    rules that names them becomes `site_reward.rationale`, what was done."""
+    if verdict.judge == JUDGE and isinstance(rule_of(trajectory.task.evaluator), _NAMING_REFERENCES):
+        return verdict.model_copy(update={"rationale": rationale(trajectory)})
+    return verdict
 
 
 def open_questions(trajectory: Trajectory) -> list[Question | ImageQuestion]:

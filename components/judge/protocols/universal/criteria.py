@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from components.judge.history import events
-from components.judge.protocols.base import Ask, cut, question
+from components.judge.protocols.base import Ask, cut, question, results_of
 from components.judge.protocols.universal.evidence import Page
 from components.judge.protocols.universal.form import json_schema, one_of, text
 from components.judge.verdicts import read_object
@@ -79,7 +78,7 @@ async def rule_criteria(
         reply = await ask(question(CRITERION, *parts), SCHEMA)
         return parse_criterion(criterion, reply.text, cut(reply))
 
-    return list(await asyncio.gather(*(rule(index, criterion) for index, criterion in enumerate(criteria))))
+    return await results_of(rule(index, criterion) for index, criterion in enumerate(criteria))
 
 
 def parse_criterion(criterion: str, answer: str, truncated: bool = False) -> CriterionRuling | None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass, field
 
 from components.judge.history import calls
-from components.judge.protocols.base import Ask, cut, question
+from components.judge.protocols.base import Ask, cut, question, results_of
 from components.judge.protocols.universal.form import json_schema, list_of, text
 from components.judge.verdicts import read_object
 from components.records import NO_SCREENSHOT, Image, Trajectory
@@ -94,7 +93,7 @@ async def read_pages(trajectory: Trajectory, criteria: list[str], ask: Ask) -> l
                 return Page(page.number, page.image, page.actions, findings, obstacle.strip())
         return Page(page.number, page.image, page.actions, is_read=False)
 
-    return list(await asyncio.gather(*(read(page) for page in pages_of(trajectory))))
+    return await results_of(read(page) for page in pages_of(trajectory))
 
 
 def _finding(row: object, criteria: int) -> list[tuple[int, tuple[str, int]]]:

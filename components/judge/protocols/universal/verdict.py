@@ -20,14 +20,22 @@ LAST_SCREENSHOTS = 2
 OUTCOMES = {"SUCCESS": Outcome.SUCCESS, "NOT SUCCESS": Outcome.FAILURE}
 
 _NOTHING = re.compile(
-    r"\W*(?:(?:the agent (?:did not|didn't) (?:cause|make|pass|have) any|there (?:are|were|was|is) no|no) "
+    r"\W*(?:(?:the agent (?:did not|didn't) (?:cause|make|pass|reach|have) any|"
+    r"the agent (?:caused|made|passed|reached|had) no|there (?:are|were|was|is) no|no) "
     r"(?:(?:other|unintended|unwanted|additional|listed|unrequested) )?(?:side[ -]effects?|critical points?|changes?)"
-    r"|(?:there (?:are|were|was|is) )?(?:none(?: of (?:the (?:listed|above)(?: ones| points| critical points?)?|these|"
-    r"those|them))?|nothing(?: else)?)|n/?a|not applicable|null|no|)"
+    r"|(?:there (?:are|were|was|is) )?(?:none(?: of (?:the (?:listed|above)(?: ones| points| critical points?)?|"
+    r"the critical points|these|those|them))?|nothing(?: else)?)|n/?a|not applicable|null|no|)"
     r"(?: (?:was|were|is|are|have been|has been))?"
-    r"(?: (?:found|seen|passed|observed|identified|caused|noted|detected|made|changed))?(?: by the agent)?\W*",
+    r"(?: (?:found|seen|passed|reached|crossed|observed|identified|caused|noted|detected|made|changed))?"
+    r"(?: by the agent)?\W*",
     re.IGNORECASE,
 )
+_DENIAL = re.compile(
+    r"\W*(?:no|none|nothing|there (?:are|were|was|is) no|the agent (?:did not|didn't))\b"
+    r"(?!.*\b(?:but|except|however|other than|apart from|besides)\b)",
+    re.IGNORECASE,
+)
+"""Begins an entry that denies something, such as "No items were added to the cart.", and names no exception."""
 
 OUTCOME = """You decide whether a user has what they asked a web agent for. You get the task, what was decided about \
 each of its criteria, what was found on the pages, the agent's actions with the browser's feedback, its final answer, \
@@ -61,6 +69,13 @@ class OutcomeAnswer(NamedTuple):
         """The verdict; with side effects or critical points it is no success."""
         return Outcome.FAILURE if self.side_effects or self.critical_points else self.verdict
 
+    @property
+    def is_unclear(self) -> bool:
+        """Whether the verdict is a success, and all entries deny something: they may say that nothing happened, or what
+        the agent left out."""
+        entries = [*self.side_effects, *self.critical_points]
+        return self.verdict is Outcome.SUCCESS and bool(entries) and all(map(_DENIAL.match, entries))
+
 
 async def judge(trajectory: Trajectory, ask: Ask) -> Ruling:
     """Ask for the rubric, read every page, rule on every criterion, then decide the outcome."""
@@ -84,7 +99,8 @@ async def judge(trajectory: Trajectory, ask: Ask) -> Ruling:
 
 
 def parse_outcome(answer: str, truncated: bool = False) -> OutcomeAnswer | None:
-    """What an answer decides; None unless it is one object with exactly these fields and one of the two verdicts."""
+    """What an answer decides; None if it is unclear, or not one object with exactly these fields and one of the two
+    verdicts."""
     match read_object(answer, truncated):
         case {
             "why": str(reason),
@@ -93,7 +109,8 @@ def parse_outcome(answer: str, truncated: bool = False) -> OutcomeAnswer | None:
             "critical_points": list(points),
             **others,
         } if not others and are_texts([*effects, *points]):
-            return OutcomeAnswer(reason.strip(), OUTCOMES[verdict], _named(effects), _named(points))
+            result = OutcomeAnswer(reason.strip(), OUTCOMES[verdict], _named(effects), _named(points))
+            return None if result.is_unclear else result
     return None
 
 
