@@ -118,7 +118,7 @@ def verdicts(
     ]
 
 
-def training(frame: pd.DataFrame, evaluation: pd.DataFrame, max_rows: int) -> Suite:
+def training(frame: pd.DataFrame, evaluation: pd.DataFrame, max_rows: int, learns_responses: bool = True) -> Suite:
     """Trajectories to train on. `evaluation` has the tasks of the evaluation pools, `max_rows` is the number of
     candidates."""
     import great_expectations.expectations as gxe
@@ -139,7 +139,7 @@ def training(frame: pd.DataFrame, evaluation: pd.DataFrame, max_rows: int) -> Su
             meta=_fix("the model is evaluated on these tasks: take them out of the files of curate.demonstrations"),
         ),
         gxe.ExpectColumnValuesToNotBeNull(column="response_characters"),
-        gxe.ExpectColumnValuesToBeBetween(column="response_characters", min_value=1),
+        gxe.ExpectColumnValuesToBeBetween(column="response_characters", min_value=int(learns_responses)),
     ]
 
 

@@ -101,6 +101,7 @@ def run_stage(workers: Workers) -> None:
             quality.trajectory_frame(split.training),
             evaluation=quality.task_frame(task for path in POOLS for task in read_table(path, Task)),
             max_rows=split.available,
+            learns_responses=False,
         )
         base = VLM.load(params.model.judge_base, params.model)
         untrained_judge = DistilledJudge(base, run.key, params)

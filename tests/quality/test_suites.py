@@ -290,6 +290,13 @@ OFFLINE = """
 import sys
 def refuse(event, args):
     if event in ("socket.connect", "socket.getaddrinfo", "socket.sendto"):
+def test_a_judge_may_learn_from_a_failure_without_a_response(tmp_path: Path) -> None:
+    frame = trajectory_frame([*TRAJECTORIES[:3], a_trajectory(TASKS[3], turns=0, termination="context_length")])
+    context = {"evaluation": EVALUATION.iloc[1:], "max_rows": 4}
+    check("training", frame, docs_dir=tmp_path, **context, learns_responses=False)
+    assert "response_characters" in refusal(tmp_path, "training", frame, **context)
+
+
         print("NETWORK", event, args, flush=True)
 sys.addaudithook(refuse)
 import components.quality
