@@ -233,7 +233,7 @@ def test_labels_are_refused_where_the_judge_often_did_not_answer(tmp_path: Path)
     check("verdicts", verdict_frame([*VERDICTS[:3], unanswered[1]]), docs_dir=tmp_path, **context)
 
 
-def test_labels_are_refused_where_answers_of_the_judge_often_could_not_be_read(tmp_path: Path) -> None:
+def test_labels_are_refused_where_many_answers_could_not_be_read(tmp_path: Path) -> None:
     unread = [a_verdict(trajectory, Outcome.UNPARSED) for trajectory in TRAJECTORIES[2:]]
     context = {"trajectories": trajectory_frame(TRAJECTORIES), **LIMITS}
     said = refusal(tmp_path, "verdicts", verdict_frame([*VERDICTS[:2], *unread]), **context)
