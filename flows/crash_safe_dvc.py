@@ -13,6 +13,9 @@ The files of DVC 3, and the effect of a SIGKILL on them:
 work is in DVC's run cache, so nothing is computed twice. Entries that a damaged `dvc.lock` lost come back in the same
 way.
 
+DVC reports success although it could not copy an output into its cache, such as to a full disk, and deletes this output
+when the stage runs again. `repro` then fails, and its next call stores the output before DVC compares anything.
+
 As a command: `python -m flows.crash_safe_dvc STAGE` runs one stage, without an argument only repairs.
 """
 
@@ -40,6 +43,8 @@ GOOD_LOCK = Path(".waymark/dvc.lock.good")
 PATIENCE_S = 5.0
 """How long a lock is awaited without a word."""
 LOGS = Path(".waymark/logs")
+UNSTORED = Path(".waymark/unstored")
+"""The folder with a file per stage whose outputs DVC could not copy into its cache."""
 ATTEMPTS = 3
 EX_TEMPFAIL = 75
 """Exit status of the command if the infrastructure failed, not the stage (sysexits.h)."""
@@ -48,6 +53,8 @@ _DAMAGED = re.compile(
     r"Unable to read RWLock-file|RWLock-file .* format error|Unable to acquire lock|AssertionError"
     r"|dvc\.lock' (is invalid|validation failed)|unable to read: '.*dvc\.lock'"
 )
+_UNSTORED = re.compile(r"^ERROR: failed to transfer '[^']+' - (.*)$", re.MULTILINE)
+"""What DVC says of a file that it could not copy into its cache."""
 _STAGE_EXIT = re.compile(r"failed to run: .*, exited with (-?\d+)")
 
 
@@ -80,17 +87,29 @@ def repro(stage: str, root: Path | str = ".", on_poll: Callable[[], None] | None
 
     Raises:
         StageFailed: the stage's command failed, or dvc refused the stage; the message ends with the log.
-        InfrastructureFailed: the stage or dvc was killed, or dvc's own state stayed damaged.
+        InfrastructureFailed: the stage or dvc was killed, dvc's own state stayed damaged, or its cache took no outputs.
         process.Busy: another flow runs this stage.
     """
     root = Path(root).resolve()
     log = root / LOGS / f"{stage}.log"
-    command = [sys.executable, "-m", "dvc", "--wait-for-lock", "repro", "--single-item", stage]
+    dvc = [sys.executable, "-m", "dvc", "--wait-for-lock"]
+    unstored = root / UNSTORED / stage
     environment = {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}", "DVC_NO_ANALYTICS": "1"}
     for _ in range(ATTEMPTS):
         repair(root)
+        stores = unstored.exists()
+        command = [*dvc, "commit", stage] if stores else [*dvc, "repro", "--single-item", stage]
         code = process.call(command, name=stage, log=log, root=root, environment=environment, on_poll=on_poll)
         text = log.read_text(errors="replace")
+        if failed := _UNSTORED.search(text):
+            _publish(unstored, f"{failed[1]}\n")
+            raise InfrastructureFailed(
+                f"{stage}: dvc could not copy its outputs into its cache: {failed[1]}; free space if the disk is full, "
+                f"then give the same command again, which goes on from there; log: {log}"
+            )
+        if stores and code >= 0 and not _DAMAGED.search(text):  # else dvc refused it: inputs or outputs changed since
+            unstored.unlink()
+            continue
         if code == 0:
             keep_good_lock(root)
             return _outcome(text)

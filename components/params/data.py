@@ -192,8 +192,12 @@ class QualityParams(Section):
     max_positive: float = Field(default=0.99, ge=0, le=1)
     """Bounds on the share of successes among labelled trajectories."""
     max_unanswered: float = Field(default=0.25, ge=0, le=1)
-    """Largest share of finished trajectories without a label because the judge's endpoint refused the request or did
-    not answer; with more the stage that labels fails, and its next run asks about those again."""
+    """Largest share of finished trajectories without a label because the judge's endpoint refused the request, did not
+    answer, or gave an answer without a clear verdict; with more the stage that labels fails. Its next run asks about
+    those without an answer again."""
+    max_aborted: float = Field(default=0.25, ge=0, le=1)
+    """Largest share of the episodes of teacher_rollouts and of judge_rollouts that the environment may end; with more
+    the stage fails, and its next run tries those again. Evaluations have `evaluation.max_aborted`."""
 
     @model_validator(mode="after")
     def _bounds_in_order(self) -> QualityParams:

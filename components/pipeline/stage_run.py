@@ -19,7 +19,7 @@ import yaml
 
 from components import quality, store, tracking
 from components.params import Params, deciding, load, value_at
-from components.pipeline import stage_code
+from components.pipeline import kept_checkpoint, stage_code
 from components.pipeline.closed_output import say
 from components.records import Trajectory, Verdict
 from components.worlds import worlds_of
@@ -72,6 +72,9 @@ class StageRun:
         """The last call of `progress` reported the end."""
         self.is_partial = False
         """The stage ends without an error but with work left: the state is kept even if the code changes."""
+        self.checkpoint: Path | None = None
+        """The file in the state of a stage that does not keep its work, which is deleted when DVC has recorded what
+        the stage made. If the end of the stage fails, or DVC after it, the next run needs it."""
 
     @property
     def seconds(self) -> float:
@@ -148,7 +151,8 @@ def stage(
         inputs: files and directories that the stage reads.
         occasion: separates the states of runs that must not resume one another although their inputs are the same,
             such as two nights.
-        keeps_work: whether a run after one that finished uses its work. If not, its time does not count either.
+        keeps_work: whether a run after one that finished uses its work. If not, its time does not count either. A run
+            after one whose outputs DVC has not recorded uses `StageRun.checkpoint` in any case.
 
     Raises:
         RecipeError: the recipe is wrong; raised before any work starts.
@@ -159,11 +163,13 @@ def stage(
     params = load()
     key = _key(name, occasion, params, inputs or [])
     state = store.state_dir(name, key)
+    kept_checkpoint.delete_recorded()
     lock = _locked(name, state)
     files = stage_code.code_files(worlds_of(params))
     code = stage_code.digests(files)
     finished = state / store.FINISHED
-    if finished.exists() and (not keeps_work or _is_of_other_code(finished, code)):
+    is_needed = keeps_work or kept_checkpoint.is_kept(state)
+    if finished.exists() and (not is_needed or _is_of_other_code(finished, code)):
         _forget(state)
     first = stage_code.of_first_try(state, code)
     clock = _Clock(state / "spans.json")
@@ -184,6 +190,8 @@ def stage(
     if run.is_partial:
         reopen(state)
     else:
+        if run.checkpoint is not None:
+            kept_checkpoint.end(state, run.checkpoint, RESULTS / f"{name}.json")
         store.write_json(finished, code)
     lock.close()
 

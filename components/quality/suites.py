@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, get_args
 
 import pandas as pd
 
-from components.records import TRAINED_ON, ErrorCause, Outcome, Split, Termination
+from components.records import AGENT_TERMINATIONS, TRAINED_ON, ErrorCause, Outcome, Split, Termination
 
 if TYPE_CHECKING:
     from great_expectations.expectations import Expectation
@@ -57,10 +57,14 @@ def tasks(frame: pd.DataFrame, max_rows: int | None = None, min_training: int = 
     ]
 
 
-def trajectories(frame: pd.DataFrame, expected: int) -> Suite:
-    """Rollouts: exactly `expected` episodes, each once."""
+def trajectories(frame: pd.DataFrame, expected: int, max_aborted: float | None = None) -> Suite:
+    """Rollouts: exactly `expected` episodes, each once, and no more than the share `max_aborted` ended by the
+    environment. None: as many as there are, for a caller that has a rule of its own.
+    """
     import great_expectations.expectations as gxe
 
+    is_aborted = ~frame["termination"].isin(list(AGENT_TERMINATIONS))
+    frame = frame.assign(aborted=is_aborted.astype(float))
     return frame, [
         gxe.ExpectTableRowCountToEqual(value=expected),
         *_ids("trajectory_id"),
@@ -70,6 +74,21 @@ def trajectories(frame: pd.DataFrame, expected: int) -> Suite:
         ),
         gxe.ExpectColumnValuesToNotBeNull(column="turns"),
         gxe.ExpectColumnValuesToBeBetween(column="turns", min_value=0),
+        *(
+            [
+                gxe.ExpectColumnMeanToBeBetween(
+                    column="aborted",
+                    max_value=max_aborted,
+                    meta=_fix(
+                        "the environment ended too many episodes, most often by "
+                        f"{frame['termination'][is_aborted].mode()[0]}: fix the cause and run again, which tries these "
+                        "episodes again, or raise quality.max_aborted"
+                    ),
+                )
+            ]
+            if max_aborted is not None and is_aborted.any()
+            else []
+        ),
     ]
 
 
@@ -77,7 +96,7 @@ def verdicts(
     frame: pd.DataFrame, trajectories: pd.DataFrame, min_positive: float, max_positive: float, max_unanswered: float
 ) -> Suite:
     """One verdict per trajectory, a share of successes (among successes and failures) within the limits, and no more
-    than the share `max_unanswered` without an answer of the judge's endpoint.
+    than the share `max_unanswered` without an answer of the judge's endpoint, or with one that cannot be read.
 
     The latter is the share of the trajectories that a judge can decide: not of those that the environment ended, that
     no rule can judge, or that are failures whatever a judge says.
@@ -85,7 +104,8 @@ def verdicts(
     import great_expectations.expectations as gxe
 
     unknown_ids = frame["trajectory_id"].where(~frame["trajectory_id"].isin(trajectories["trajectory_id"]))
-    unanswered = frame["error_cause"] == ErrorCause.ENDPOINT.value
+    unread = frame["outcome"] == Outcome.UNPARSED.value
+    unanswered = unread | (frame["error_cause"] == ErrorCause.ENDPOINT.value)
     needs_judge = frame["trajectory_id"].isin(trajectories["trajectory_id"][trajectories["needs_judge"]])
     can_be_judged = needs_judge & (unanswered | (frame["outcome"] != Outcome.ERROR.value))
     frame = frame.assign(no_such_trajectory=unknown_ids, unanswered=unanswered.astype(float).where(can_be_judged))
@@ -100,10 +120,7 @@ def verdicts(
                 gxe.ExpectColumnMeanToBeBetween(
                     column="unanswered",
                     max_value=max_unanswered,
-                    meta=_fix(
-                        "the judge's endpoint gave too few answers: run again when judge.model.endpoint answers, which "
-                        "asks about these trajectories alone, or raise quality.max_unanswered"
-                    ),
+                    meta=_fix(_no_verdicts(mostly_unread=unread.sum() * 2 > unanswered.sum())),
                 )
             ]
             if can_be_judged.any()
@@ -118,9 +135,13 @@ def verdicts(
     ]
 
 
-def training(frame: pd.DataFrame, evaluation: pd.DataFrame, max_rows: int) -> Suite:
+def training(frame: pd.DataFrame, evaluation: pd.DataFrame, max_rows: int, learns_responses: bool = True) -> Suite:
     """Trajectories to train on. `evaluation` has the tasks of the evaluation pools, `max_rows` is the number of
-    candidates."""
+    candidates.
+
+    Each has a response if responses are learned. A judge learns verdicts, and a failure may have none: of an agent
+    whose first prompt does not fit its context, or whose endpoint cut an empty response.
+    """
     import great_expectations.expectations as gxe
 
     overlap = frame["task_id"].where(_overlaps(frame, evaluation))
@@ -139,13 +160,26 @@ def training(frame: pd.DataFrame, evaluation: pd.DataFrame, max_rows: int) -> Su
             meta=_fix("the model is evaluated on these tasks: take them out of the files of curate.demonstrations"),
         ),
         gxe.ExpectColumnValuesToNotBeNull(column="response_characters"),
-        gxe.ExpectColumnValuesToBeBetween(column="response_characters", min_value=1),
+        gxe.ExpectColumnValuesToBeBetween(column="response_characters", min_value=int(learns_responses)),
     ]
 
 
 def _fix(sentence: str) -> dict[str, str]:
     """The metadata of an expectation with the sentence that `gate` prints when it fails."""
     return {FIX: sentence}
+
+
+def _no_verdicts(mostly_unread: bool) -> str:
+    """What to do about too many trajectories without a verdict of success or failure."""
+    if mostly_unread:
+        return (
+            "too few answers of the judge have a clear verdict: raise judge.model.max_answer_tokens if they are cut "
+            "off, name another judge.model.endpoint or judge.model.protocol, or raise quality.max_unanswered"
+        )
+    return (
+        "the judge's endpoint gave too few answers: run again when judge.model.endpoint answers, which asks about "
+        "these trajectories alone, or raise quality.max_unanswered"
+    )
 
 
 def _balance(share: float, least: float) -> str:

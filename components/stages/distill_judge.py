@@ -102,6 +102,7 @@ def run_stage(workers: Workers) -> None:
             quality.trajectory_frame(split.training),
             evaluation=quality.task_frame(task for path in POOLS for task in read_table(path, Task)),
             max_rows=split.available,
+            learns_responses=False,
         )
         base = VLM.load(params.model.judge_base, params.model)
         untrained_judge = DistilledJudge(base, run.key, params)
@@ -119,7 +120,7 @@ def run_stage(workers: Workers) -> None:
             run.metrics({"loss": loss}, step)
             run.progress(step, steps, f"loss {loss:.3f}")
 
-        checkpoint = run.state / "training.pt"
+        checkpoint = run.checkpoint = run.state / "training.pt"
         trained = workers.run(distill, params, checkpoint, report=report)
         shutil.rmtree(screenshots_of(checkpoint).path, ignore_errors=True)
         trained.vlm.publish(OUT, state=trained.state)
@@ -152,7 +153,6 @@ def run_stage(workers: Workers) -> None:
                 "losses": curve,
             }
         )
-    checkpoint.unlink(missing_ok=True)  # not before: if the end of the stage fails, the next run trains nothing again
 
 
 def distill(workers: Workers, params: Params, checkpoint: Path, report: LossReport = no_report) -> TrainedModel:

@@ -33,7 +33,8 @@ def main() -> None:
         limits = EpisodeLimits(sampling, params.evaluation.max_steps)
         trajectories = asyncio.run(roll_out(run, episodes, policy, limits, in_memory=False))
         frame = quality.trajectory_frame(trajectories)
-        run.check("trajectories", frame, expected=len(tasks) * params.judge.distill.rollout_attempts)
+        expected = len(tasks) * params.judge.distill.rollout_attempts
+        run.check("trajectories", frame, expected=expected, max_aborted=params.quality.max_aborted)
         # a judge judges finished episodes with an answer only, so it learns from those
         finished = where(trajectories, needs_judge)
         verdicts = label(run, finished)

@@ -34,7 +34,8 @@ def main() -> None:
         if model is not None:
             run.result({"spent": asdict(model.spent)})
         frame = quality.trajectory_frame(trajectories)
-        run.check("trajectories", frame, expected=len(tasks) * params.teacher.attempts)
+        expected = len(tasks) * params.teacher.attempts
+        run.check("trajectories", frame, expected=expected, max_aborted=params.quality.max_aborted)
         write_table(OUT, Trajectory, trajectories)
         ended = list(frame["termination"])
         counts = {"terminations": termination_counts(ended), "harness_errors": harness_errors(ended)}

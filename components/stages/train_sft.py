@@ -35,7 +35,7 @@ def run_stage(workers: Workers) -> None:
             run.metrics({"loss": loss}, step)
             run.progress(step, steps, f"loss {loss:.3f}")
 
-        checkpoint = run.state / "training.pt"
+        checkpoint = run.checkpoint = run.state / "training.pt"
         trained = workers.run(clone, run.params, checkpoint, report=report)
         trained.vlm.publish(OUT, state=trained.state)
         write_curve(CURVE, curve)
@@ -50,7 +50,6 @@ def run_stage(workers: Workers) -> None:
                 "losses": curve,
             }
         )
-    checkpoint.unlink(missing_ok=True)  # not before: if the end of the stage fails, the next run trains nothing again
 
 
 def clone(workers: Workers, params: Params, checkpoint: Path, report: LossReport = no_report) -> TrainedModel:

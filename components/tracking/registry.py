@@ -7,8 +7,11 @@ models.
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import tempfile
+import textwrap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -17,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from components import store
 from components.params import OPENWEBRL_KEYS, Params
+from components.redaction import redacted
 from components.tracking.backend import Backend, TrackingError, connect, exclusive, with_retries
 
 if TYPE_CHECKING:
@@ -34,6 +38,9 @@ DOWNLOADS = store.STATE / "cache" / "models"
 LEFT_OUT = {"optimizer.pt", ".cache"}
 """Of a model directory, what is no part of the model: what only the next phase of training reads, which is several
 times as large as the model, and what `hf download` notes of its downloads."""
+
+MAX_CAUSE = 400
+"""Characters of a quoted error."""
 
 POLICY = "waymark-policy"
 JUDGE = "waymark-judge"
@@ -146,21 +153,35 @@ def registered(params: Params, name: str, version: str) -> ModelVersion:
 
 
 def _fetched(backend: Backend, name: str, number: str) -> ModelVersion:
-    """A version with its files on this machine. Those of a server are downloaded once, into `DOWNLOADS`."""
+    """A version with its files on this machine. Those of a server are downloaded once, into `DOWNLOADS`.
+
+    Raises:
+        TrackingError: the files are not there, or this machine cannot hold them, or the server is out of reach.
+    """
     from mlflow.artifacts import download_artifacts
     from mlflow.exceptions import MlflowException
     from mlflow.utils.uri import is_local_uri
 
     version = with_retries(lambda: backend.client.get_model_version(name, number))
     fetch = partial(download_artifacts, artifact_uri=version.source, tracking_uri=backend.uri)
+    get: Callable[[], Path | str] = fetch if is_local_uri(version.source) else partial(_downloaded, fetch, version)
     try:
-        path = Path(fetch()) if is_local_uri(version.source) else _downloaded(fetch, version)
+        path = Path(with_retries(get))
     except (MlflowException, OSError) as error:
+        has = f"{name} has version {version.version}, but its files at {version.source}"
+        if os.strerror(errno.ENOSPC) in str(error):  # MLflow passes the error of a file on as text
+            raise TrackingError(f"{has} do not fit on the disk of {DOWNLOADS}: free space and run again") from error
         raise TrackingError(
-            f"{name} has version {version.version}, but its files at {version.source} are missing or damaged: restore "
-            "them, or move an alias that leads to it, such as `champion`, to another version in the MLflow UI"
+            f"{has} cannot be read ({_cause(error)}): if they are missing or damaged, restore them, or move an "
+            "alias that leads to it, such as `champion`, to another version in the MLflow UI; else remove the cause "
+            "and run again"
         ) from error
     return ModelVersion(name, int(version.version), path, dict(version.tags))
+
+
+def _cause(error: Exception) -> str:
+    """The beginning of an error in one line, without passwords. MLflow lists the files that failed in further lines."""
+    return textwrap.shorten(redacted(str(error)), MAX_CAUSE)
 
 
 def _downloaded(fetch: Callable[..., str], version: MlflowVersion) -> Path:

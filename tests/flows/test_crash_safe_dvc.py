@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
 import random
@@ -121,6 +122,40 @@ def test_a_failed_stage_is_reported_with_its_log(project: Path) -> None:
 def test_a_missing_dependency_is_a_stage_failure_and_not_the_machines(project: Path) -> None:
     with pytest.raises(StageFailed, match="dvc refused it"):
         repro("report", project)
+
+
+@pytest.fixture
+def refused(project: Path) -> Path:
+    """The folder of DVC's cache that takes no file of the output of `collect`, a folder here: /proc takes none."""
+    text = (project / "dvc.yaml").read_text()
+    text = text.replace("collect 0.05 data/collect.txt", "collect 0.05 data/collected/collect.txt")
+    (project / "dvc.yaml").write_text(text.replace("outs: [data/collect.txt]", "outs: [data/collected]"))
+    folder = project / ".dvc/cache/files/md5" / hashlib.md5(b"collected+collect\n").hexdigest()[:2]
+    folder.parent.mkdir(parents=True)
+    folder.symlink_to("/proc")
+    return folder
+
+
+def test_outputs_that_dvc_could_not_store_are_stored_by_the_next_call(project: Path, refused: Path) -> None:
+    """DVC ends without an error, and would delete them and run the stage again."""
+    for _ in range(2):
+        with pytest.raises(InfrastructureFailed, match=r"collect: dvc could not copy .* No such file .* free space"):
+            repro("collect", project)
+    assert (project / "data/collected/collect.txt").exists()
+    refused.unlink()
+    assert repro("collect", project) == Outcome.UP_TO_DATE
+    assert ran(project) == ["collect"]
+    assert len(list(refused.iterdir())) == 1
+
+
+def test_outputs_of_other_inputs_are_not_stored_for_the_new_ones(project: Path, refused: Path) -> None:
+    with pytest.raises(InfrastructureFailed, match="could not copy"):
+        repro("collect", project)
+    refused.unlink()
+    (project / "source.txt").write_text("other\n")
+    assert repro("collect", project) == Outcome.RAN
+    assert (project / "data/collected/collect.txt").read_text() == "other+collect\n"
+    assert repro("collect", project) == Outcome.UP_TO_DATE
 
 
 def kill_one(root: Path, stage: str, matching: str, after_s: float) -> None:

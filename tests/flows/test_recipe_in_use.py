@@ -59,6 +59,21 @@ def test_a_stage_does_not_go_on_from_results_of_another_recipe(
     recipe_in_use.require_unchanged("other")
 
 
+def test_keys_that_change_no_result_may_change_and_others_are_named(tmp_path: Path) -> None:
+    root = make_repository(tmp_path / "project")
+    (root / "dvc.yaml").write_text(DVC_YAML.replace("params: [lr]", "params: [seed, browser, rl]"))
+    values = yaml.safe_load(complete(ROOT / "recipes/smoke.yaml"))
+    (root / "params.yaml").write_text(yaml.safe_dump(values))
+    recipe_in_use = RecipeInUse(root, graph.read(root))
+    values["browser"]["concurrency"] += 1
+    (root / "params.yaml").write_text(yaml.safe_dump(values))
+    recipe_in_use.require_unchanged("train")
+    values["rl"]["short"]["max_steps"] += 1
+    (root / "params.yaml").write_text(yaml.safe_dump(values))
+    with pytest.raises(StageFailed, match=r"^train: rl\.short\.max_steps in params.yaml changed"):
+        recipe_in_use.require_unchanged("train")
+
+
 def test_a_run_of_a_recipe_keeps_a_params_yaml_changed_by_hand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PYTHONPATH", str(ROOT))

@@ -132,6 +132,16 @@ def test_every_termination_is_known_and_an_episode_may_have_no_turn(tmp_path: Pa
     check("trajectories", trajectory_frame(rollouts), docs_dir=tmp_path, expected=len(Termination))
 
 
+def test_rollouts_that_the_environment_mostly_ended_are_refused(tmp_path: Path) -> None:
+    ended = [a_trajectory(a_task(n), turns=0, termination=Termination.ENV_INIT_ERROR) for n in range(4, 6)]
+    frame = trajectory_frame([*TRAJECTORIES, *ended])
+    check("trajectories", frame, docs_dir=tmp_path, expected=6, max_aborted=0.34)
+    said = refusal(tmp_path, "trajectories", frame, expected=6, max_aborted=0.25)
+    assert "expect_column_mean_to_be_between aborted {'max_value': 0.25}: observed 0.33" in said
+    assert "most often by env_init_error: fix the cause and run again" in said
+    check("trajectories", trajectory_frame(TRAJECTORIES), docs_dir=tmp_path, expected=4, max_aborted=0.0)
+
+
 @pytest.mark.parametrize(
     ("verdicts", "said"),
     [
@@ -223,6 +233,15 @@ def test_labels_are_refused_where_the_judge_often_did_not_answer(tmp_path: Path)
     check("verdicts", verdict_frame([*VERDICTS[:3], unanswered[1]]), docs_dir=tmp_path, **context)
 
 
+def test_labels_are_refused_where_many_answers_could_not_be_read(tmp_path: Path) -> None:
+    unread = [a_verdict(trajectory, Outcome.UNPARSED) for trajectory in TRAJECTORIES[2:]]
+    context = {"trajectories": trajectory_frame(TRAJECTORIES), **LIMITS}
+    said = refusal(tmp_path, "verdicts", verdict_frame([*VERDICTS[:2], *unread]), **context)
+    assert "expect_column_mean_to_be_between unanswered {'max_value': 0.25}: observed 0.5" in said
+    assert "raise judge.model.max_answer_tokens" in said
+    check("verdicts", verdict_frame([*VERDICTS[:3], unread[1]]), docs_dir=tmp_path, **context)
+
+
 def test_answers_count_only_for_trajectories_that_a_judge_can_decide(tmp_path: Path) -> None:
     cut = [a_trajectory(a_task(n), termination=Termination.MAX_STEPS) for n in range(10, 20)]
     lost = [a_trajectory(a_task(n), termination=Termination.ENV_ERROR) for n in range(20, 30)]
@@ -269,6 +288,13 @@ def test_failures_without_an_answer_need_no_judge_that_answers(tmp_path: Path) -
 )
 def test_a_broken_promise_about_training_tables_is_named(tmp_path: Path, frame: pd.DataFrame, said: str) -> None:
     assert said in refusal(tmp_path, "training", frame, evaluation=EVALUATION, max_rows=4)
+
+
+def test_a_judge_may_learn_from_a_failure_without_a_response(tmp_path: Path) -> None:
+    frame = trajectory_frame([*TRAJECTORIES[:3], a_trajectory(TASKS[3], turns=0, termination="context_length")])
+    context = {"evaluation": EVALUATION.iloc[1:], "max_rows": 4}
+    check("training", frame, docs_dir=tmp_path, **context, learns_responses=False)
+    assert "response_characters" in refusal(tmp_path, "training", frame, **context)
 
 
 def test_the_refusal_names_a_page_that_exists_and_a_later_pass_removes_it(tmp_path: Path) -> None:

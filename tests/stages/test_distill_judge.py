@@ -14,9 +14,10 @@ import torch
 import yaml
 from safetensors.torch import load_file
 
+from components.judge.distilled import render
 from components.judge.rules import rationale, rules_verdict
-from components.params import parse
-from components.records import Outcome, Task, Trajectory, Verdict
+from components.params import load, parse
+from components.records import Outcome, Task, Termination, Trajectory, Verdict
 from components.stages import distill_judge
 from components.store import read_json, write_table
 from components.training import supervised, training_state
@@ -84,6 +85,34 @@ def test_of_few_tasks_one_measures_the_judge(tmp_path, monkeypatch):
     write_attempts(0)
     with pytest.raises(ValueError, match=r"at 1 tasks have .* raise judge\.distill\.rollout_tasks or"):
         distill_judge.Split.read(params)
+
+
+class TableAccepted(Exception):
+    """The stage has checked its table, and loads a model."""
+
+
+def test_attempts_without_a_response_are_failures_to_learn_from(tmp_path, monkeypatch, mlflow_database):
+    """The first page did not fit the context, or the endpoint cut an empty response."""
+    monkeypatch.chdir(tmp_path)
+    recipe = shipped("smoke")
+    recipe["model"]["judge_base"] = str(ROOT / "data/base_model")
+    Path("params.yaml").write_text(yaml.safe_dump(recipe))
+    write_attempts(*range(4))
+    unbegun = a_trajectory(a_task(101), turns=0, termination=Termination.CONTEXT_LENGTH, answer=None)
+    empty = a_trajectory(a_task(102), turns=1, termination=Termination.RESPONSE_LENGTH, answer=None)
+    empty = empty.model_copy(update={"turns": [empty.turns[0].model_copy(update={"response": "", "tool_calls": []})]})
+    attempts = [a_trajectory(a_task(100)), unbegun, empty]
+    write_table("data/teacher/trajectories.parquet", Trajectory, attempts)
+    verdicts = [a_verdict(attempts[0]), a_verdict(unbegun, Outcome.FAILURE), a_verdict(empty, Outcome.FAILURE)]
+    write_table("data/teacher/verdicts.parquet", Verdict, verdicts)
+    for pool, seed in (("eval", 1000), ("heldout", 1001)):
+        write_table(f"data/pools/{pool}.parquet", Task, [a_task(seed)])
+    monkeypatch.setattr(distill_judge.VLM, "load", Mock(side_effect=TableAccepted))
+    with pytest.raises(TableAccepted):
+        distill_judge.run_stage(SINGLE_PROCESS)
+    learned = [trajectory.trajectory_id for trajectory in distill_judge.Split.read(load()).training]
+    assert {unbegun.trajectory_id, empty.trajectory_id} <= {*learned}
+    assert render(unbegun, load()).images == []
 
 
 @pytest.mark.slow

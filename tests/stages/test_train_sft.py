@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -51,11 +52,11 @@ training_state.SupervisedCheckpoint.save_if_due = None
 """
 
 
-def begin(where: Path, before: str = "") -> subprocess.Popen[bytes]:
+def begin(where: Path, before: str = "", **environment: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
         [sys.executable, "-c", before + STAGE],
         cwd=where,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        env=os.environ | {"PYTHONPATH": str(ROOT)} | environment,
         stdout=subprocess.DEVNULL,
     )
 
@@ -90,3 +91,13 @@ def test_a_stage_that_fails_at_its_end_keeps_what_it_trained(tmp_path, mlflow_da
     assert begin(tmp_path / "sft", before=NEVER_TRAINS).wait(timeout=200) == 0, "it trained again"
     assert len(read_json(tmp_path / "sft/reports/stages/train_sft.json")["losses"]) == 24
     assert not checkpoint.exists()
+
+
+def test_a_model_that_dvc_did_not_record_is_not_trained_again(tmp_path, mlflow_database):
+    """DVC may be killed while it copies the model, and deletes it before it runs the stage again."""
+    prepare(tmp_path / "sft")
+    assert begin(tmp_path / "sft", DVC_STAGE="train_sft").wait(timeout=200) == 0
+    weights = (tmp_path / "sft/models/sft/model.safetensors").read_bytes()
+    shutil.rmtree(tmp_path / "sft/models")
+    assert begin(tmp_path / "sft", before=NEVER_TRAINS, DVC_STAGE="train_sft").wait(timeout=200) == 0
+    assert (tmp_path / "sft/models/sft/model.safetensors").read_bytes() == weights

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import shutil
 from multiprocessing.context import ForkServerContext
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from mlflow import MlflowClient
 from mlflow.entities.model_registry import ModelVersion as MlflowVersion
 from mlflow.entities.model_registry import ModelVersionTag
+from mlflow.exceptions import MlflowException
 
 from components.params import Params
 from components.tracking import ChampionChanged, champion, model_digest, promote, registry, runs, stage_run
@@ -154,7 +157,38 @@ def test_a_champion_whose_files_are_gone_is_an_error_that_says_what_to_do(
 ) -> None:
     promote(params, NAME, registered(params, model), {})
     shutil.rmtree(checkout / "mlflow/store/artifacts")
-    with pytest.raises(TrackingError, match=r"files at .* are missing or damaged: restore them, or move"):
+    with pytest.raises(TrackingError, match=r"files at .* if they are missing or damaged, restore them, or move"):
+        champion(params, NAME)
+
+
+LOST = (
+    "The following failures occurred while downloading one or more artifacts from runs:/1/files:\n##### File a #####\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device"), r"do not fit on the disk of \S+models: free space and run"),
+        (MlflowException(f"{LOST}[Errno 28] No space left on device: 'a'"), "do not fit on the disk of"),
+        (
+            MlflowException(f"{LOST}API request to http://host/a failed with exception HTTPConnectionPool"),
+            "^the MLflow server is out of reach: start it",
+        ),
+        (
+            MlflowException(f"{LOST}('Connection broken', IncompleteRead)"),
+            r"cannot be read \(.* File a .*'Connection broken'.*\): if they are missing .*; else remove the cause",
+        ),
+    ],
+    ids=["disk", "disk of MLflow", "server", "connection"],
+)
+def test_a_champion_that_cannot_be_downloaded_is_not_said_to_be_damaged(
+    params: Params, model: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, said: str
+) -> None:
+    promote(params, NAME, registered(params, model), {})
+    monkeypatch.setattr("mlflow.utils.uri.is_local_uri", lambda uri: False)
+    monkeypatch.setattr(registry, "_downloaded", Mock(side_effect=error))
+    with pytest.raises(TrackingError, match=said):
         champion(params, NAME)
 
 
