@@ -6,7 +6,7 @@ matters: a website is in the long tail by its tasks that are left after the earl
 duplicates.
 
 Accepted trade-off: where the source does not say whether a task needs a login, its wording decides, so a question
-about a login page is dropped, too.
+about a login page is dropped, too. A cart does not count: most shops keep that of a guest.
 """
 
 from __future__ import annotations
@@ -29,11 +29,16 @@ from components.tasks.funnel import Funnel
 
 _NO_WORD = re.compile(r"[\W_]+")
 _LOGIN = re.compile(
-    r"\b(log|sign)(ged|ging|ned|ning)?[ -]?(in|into|on|up)\b"
-    r"|\b(my|your) (account|profile|orders?|purchases|subscriptions?|inbox|cart|wish ?list|watch ?list)\b"
+    r"\b(log|sign)(ged|ging|ned|ning)[ -]?(in|into|on|up)\b"
+    r"|\b(log|sign)(-?(in|on)|[ -]?(into|up))\b"
+    # with a space a verb alone, because of "a neon sign on Etsy" and "the change log in the wiki"
+    r"|(^|[.,:;!?(\"'“”‘’]\s*|\b(to|and|or|then|please|must|should|can|you|I|click|press|select|tap)\s+)"
+    r"(log|sign) (in|on)\b"
+    r"|\b(my|your) (account|profile|orders?|purchases|subscriptions?|inbox|wish ?list|watch ?list)\b"
     r"|\b(create|register|open|delete) an? (new )?account\b",
-    re.IGNORECASE,
+    re.IGNORECASE | re.MULTILINE,
 )
+_NO_LOGIN = re.compile(r"\bwithout (\w+ ){0,3}?(log|sign)(ging|ning)?[ -]?(in|on|up)\b", re.IGNORECASE)
 _WORDING = re.compile(r"(~\d+)+$")
 """The end of the ids that `paraphrase.paraphrased` makes."""
 _ROWS = 4096
@@ -198,8 +203,8 @@ def _login(task: Task) -> str | None:
     needed = task.evaluator.get("require_login")
     if isinstance(needed, bool):
         return "its source says so" if needed else None
-    phrase = _LOGIN.search(task.intent)
-    return phrase and phrase[0]
+    phrase = _LOGIN.search(_NO_LOGIN.sub("", task.intent))
+    return phrase and phrase[0].strip()
 
 
 def _drop(tasks: list[Task], funnel: Funnel, step: str, reason_of: DropReason) -> tuple[list[Task], Funnel]:

@@ -211,7 +211,19 @@ def test_a_threshold_without_an_embedder_is_refused(task: MakeTask) -> None:
 
 
 @pytest.mark.parametrize(
-    "intent", ["Log in and read it.", "Show the last of my orders", "Please sign-up here", "Create a new account."]
+    "intent",
+    [
+        "Log in and read it.",
+        "Please try to log in to twitter",
+        "Open the wiki, then sign in",
+        "Once logged in, read it",
+        "Click 'Sign in'",
+        "If you can read it without signing in, log in",
+        "Select Sign up on the GitHub homepage",
+        "Show the last of my orders",
+        "Please sign-up here",
+        "Create a new account.",
+    ],
 )
 def test_tasks_that_ask_for_a_login_go_if_the_recipe_says_so(task: MakeTask, intent: str) -> None:
     train = [task("1", intent=intent), task("2", evaluator={"require_login": True}), task("3", seed=1, intent=intent)]
@@ -221,6 +233,22 @@ def test_tasks_that_ask_for_a_login_go_if_the_recipe_says_so(task: MakeTask, int
     assert kept([needs_none], [], drop_login=True) == ["4"], "its source says that it needs none"
 
 
-@pytest.mark.parametrize("intent", ["Design a logo in blue", "Find signing bonuses", "Read how trees log years"])
+@pytest.mark.parametrize(
+    "intent",
+    [
+        "Design a logo in blue",
+        "Find signing bonuses",
+        "Read how trees log years",
+        "Show the latest change log on the GitHub page of numpy",
+        "Find a neon sign on Etsy under $50",
+        "Find a street sign in Tokyo",
+        "Find the Yule log in the recipe list",
+        "Add a $100 Best Buy gift card for a birthday to my cart.",
+        "Find arXiv Forever short sleeve. Then add it to your cart.",
+        "Finish a recommended Grammar quiz without login and tell me your final score.",
+        "Open an animal learning course for my 6-year-old without login in. I would prefer not to enable search.",
+        "Read the article without having to sign up",
+    ],
+)
 def test_similar_words_are_not_taken_for_a_login(task: MakeTask, intent: str) -> None:
     assert kept([task("1", intent=intent)], [], drop_login=True) == ["1"]
