@@ -8,9 +8,10 @@ import pytest
 
 from components.params import FilterParams
 from components.records import Task
-from components.tasks import embed, filter_tasks, load_files, parse_rows
+from components.tasks import at_sites, embed, filter_tasks, load_files, parse_rows
 
 MakeTask = Callable[..., Task]
+LITE = ("webarena_lite_train_647.json", "webarena_lite_165.raw.json")
 
 
 def kept(train: list[Task], evaluation: list[Task], **params: object) -> list[str]:
@@ -91,6 +92,50 @@ def test_lite_training_tasks_with_the_words_of_verified_rows_are_dropped() -> No
         pytest.skip("the published files are not here")
     train, evaluation = (load_files([file]).tasks for file in files)
     assert len(kept(train, evaluation)) == 647 - 125
+
+
+@pytest.mark.parametrize(
+    ("of_evaluation", "of_training", "is_kept"),
+    [
+        ("http://shop.example/a.html", "http://shop.example/b.html", True),
+        ("http://shop.example/item?id=1", "http://www.shop.example/item?id=2", True),
+        ("__SHOPPING__/a.html", "__SHOPPING__/b.html", True),
+        (
+            "http://shop.example/a |AND| http://shop.example/b",
+            "http://shop.example/a |AND| http://shop.example/c",
+            True,
+        ),
+        ("http://shop.example/a.html", "http://www.shop.example/a.html/#reviews", False),
+        ("http://shop.example/", "http://shop.example/b.html", False),
+        ("http://shop.example/a.html", "http://shop.example", False),
+        ("__SHOPPING__", "__SHOPPING__/b.html", False),
+        ("http://shop.example/a.html", "http://other.example/b.html", False),
+    ],
+)
+def test_one_instruction_on_different_pages_of_a_site_is_two_tasks(
+    task: MakeTask, of_evaluation: str, of_training: str, is_kept: bool
+) -> None:
+    evaluation = [task("e", website="shop", start_url=of_evaluation, intent="Add this product to my wish list.")]
+    train = [
+        task(name, website="shop", start_url=of_training, intent=intent)
+        for name, intent in (
+            ("same", "Add this product to my wish list."),
+            ("case", "add this product to my wish list"),
+            ("words", "Add this product, to my wish-list"),
+        )
+    ]
+    assert kept(train, evaluation) == (["same", "case", "words"] if is_kept else [])
+
+
+def test_all_tasks_that_webagent_r1_trains_on_are_kept() -> None:
+    files = [Path(__file__).parents[3] / "shared/data" / name for name in LITE]
+    if not all(file.exists() for file in files):
+        pytest.skip("the published files are not here")
+    sites = dict.fromkeys(
+        ("shopping", "shopping_admin", "reddit", "gitlab", "map", "wikipedia"), "http://webarena.example"
+    )
+    train, evaluation = ([at_sites(one, sites) for one in load_files([file]).tasks] for file in files)
+    assert len(kept(train, evaluation)) == 647
 
 
 def test_intents_with_different_numbers_do_not_overlap(task: MakeTask) -> None:
