@@ -18,12 +18,18 @@ from components.judge.protocols.reference import references_of
 from components.params import ModelJudgeParams, Params
 from components.pipeline.stage_run import StageRun
 from components.records import ErrorCause, Outcome, Trajectory, Verdict
+from components.rollout import Budget
+
+KEPT_FOR_JUDGES = 0.2
+"""Share of the money that episodes leave to a model that judges them. Without it, episodes of a priced policy spend
+every budget that stops them, and none of them gets a verdict."""
 
 
 class JudgedEpisodes(NamedTuple):
     """Verdicts by protocol, the official one first, and their cost with earlier tries.
 
-    The first `reached` trajectories have an official verdict or need none; the budget did not cover the others.
+    The first `reached` trajectories have an official verdict or need none; the budget did not cover the others. It is 0
+    if the budget covered no verdict: the episodes that need none are failures.
     `stopped_by` is the limit that was reached. `unfinished` are other protocols with fewer verdicts, which are left
     out.
     """
@@ -63,6 +69,18 @@ def require_judge_keys(benchmark: Benchmark, params: Params) -> None:
             require_key(endpoint)
 
 
+def episodes_budget(budget: Budget, benchmark: Benchmark, params: Params) -> Budget:
+    """The budget of the episodes of a priced policy: if the official judge is a model with a price, they leave it the
+    share `KEPT_FOR_JUDGES` of the money."""
+    model = params.judge.model
+    if budget.usd is None or model is None or benchmark.judge == "rules":
+        return budget
+    endpoints = [model.endpoint, *(model.voters if benchmark.judge == "vote" else [])]
+    if not any(endpoint.usd_per_million_prompt or endpoint.usd_per_million_completion for endpoint in endpoints):
+        return budget
+    return budget.model_copy(update={"usd": (1 - KEPT_FOR_JUDGES) * budget.usd})
+
+
 def judge(
     run: StageRun,
     params: Params,
@@ -86,6 +104,8 @@ def judge(
     positions = [position for position, trajectory in enumerate(trajectories) if needs_judge(trajectory)]
     open_trajectories = [trajectories[position] for position in positions]
     judged = asyncio.run(_judge(run, params.judge.model, open_trajectories, _protocols(benchmark, params), max_usd))
+    if positions and not judged.reached:
+        return judged
     return judged._replace(reached=[*positions, len(trajectories)][judged.reached])
 
 

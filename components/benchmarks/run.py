@@ -16,7 +16,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from components.benchmarks.judging import require_judge, require_judge_keys
+from components.benchmarks.judging import episodes_budget, require_judge, require_judge_keys
 from components.benchmarks.options import BenchmarkRun, Options
 from components.benchmarks.result_assembly import assemble_result
 from components.benchmarks.results import BenchmarkResult, write_result
@@ -69,7 +69,7 @@ def evaluate(named: str | Path, options: Options) -> BenchmarkResult:
                 benchmark.repeats,
                 subject,
                 benchmark.politeness,
-                options.budget,
+                episodes_budget(options.budget, benchmark, params) if subject.is_priced else options.budget,
                 options.occasion,
             )
         )

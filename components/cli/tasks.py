@@ -17,7 +17,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from components.cli.command import PARAMS, Subparsers, cannot_write, fail
+from components.cli.command import PARAMS, Subparsers, cannot_write, fail, positive
 
 STEPS = {
     "propose": "rubrics (groups of facts that an answer needs) for tasks without any, by the recipe's model; writes "
@@ -54,9 +54,14 @@ def add(commands: Subparsers) -> None:
         )
         parser.add_argument(
             "--recipe", type=Path, default=PARAMS, metavar="RECIPE",
-            help="whose `construction` is used: a file, or a name in recipes/; default: %(default)s",
+            help="whose `construction` and seed are used: a file, or a name in recipes/; default: %(default)s",
         )  # fmt: skip
-        parser.set_defaults(run=build, step=step)
+        parser.set_defaults(run=build, step=step, test_websites=None)
+        if step == "split":
+            parser.add_argument(
+                "--test-websites", type=positive, metavar="N",
+                help="the number of websites of the test set; default: construction.test_websites of the recipe",
+            )  # fmt: skip
 
 
 def diff(options: argparse.Namespace) -> int:
@@ -103,13 +108,18 @@ def build(options: argparse.Namespace) -> int:
         return fail(f"--out {problem}")
     try:
         recipe = load(find(options.recipe))
-        if recipe.construction is None:
-            return fail(
-                f"{options.recipe}: construction = None: name the model that proposes rubrics, "
-                "such as {endpoint: {url: https://…/v1, model: …}}"
+        construction, test_websites = recipe.construction, options.test_websites
+        if construction is None and (options.step != "split" or test_websites is None):
+            fix = (
+                "give the number of test websites with --test-websites N"
+                if options.step == "split"
+                else "name the model that proposes rubrics, such as {endpoint: {url: https://…/v1, model: …}}"
             )
+            return fail(f"{options.recipe}: construction = None: {fix}")
+        if construction is not None and test_websites is None:
+            test_websites = construction.test_websites
         built = asyncio.run(
-            build_tasks(options.step, options.files, options.out, recipe, recipe.construction, options.split, _progress)
+            build_tasks(options.step, options.files, options.out, recipe, test_websites, options.split, _progress)
         )
     except (RecipeError, EndpointError, TooManyRejected, ValueError) as error:
         return fail(error)

@@ -17,7 +17,7 @@ from components.endpoint.answers import Answer, Answers, PaidAnswer
 from components.endpoint.errors import BudgetSpent, EndpointDown, EndpointError, RequestRefused
 from components.endpoint.ledger import Spent
 from components.endpoint.messages import Message
-from components.endpoint.retries import MAY_PASS, back_off, retry_delay
+from components.endpoint.retries import MAY_PASS, back_off, is_out_of_credit, retry_delay
 from components.endpoint.shared_requests import SharedRequests, Waiting
 from components.journal import Journal
 from components.params import EndpointParams
@@ -73,6 +73,9 @@ class Endpoint:
             answers: the file of earlier answers; None requests every answer anew. New answers are also in a journal
                 beside the ledger: a run that goes on on another machine has its ledger there, and pays none again.
             check_budget: raises `BudgetSpent` when a budget for several endpoints is spent.
+
+        Raises:
+            EndpointError: the ledger cannot be read.
         """
         self.params = params
         self.spent = Spent.read(ledger)
@@ -212,6 +215,7 @@ class Endpoint:
 
         Raises:
             openai.OpenAIError: the last error.
+            RequestRefused: the text cannot be written as UTF-8.
         """
         import openai
 
@@ -230,6 +234,11 @@ class Endpoint:
                 delay_s = retry_delay(error, retries)
                 if retries == self.params.max_retries or delay_s is None:
                     raise
+            except UnicodeEncodeError as error:
+                raise RequestRefused(
+                    f"a request to {self.params.model} cannot be sent, because its text has half of a character "
+                    f"({error}): take it out"
+                ) from error
             except ValueError:  # the body is not JSON
                 delay_s = back_off(retries)
             if retries == self.params.max_retries or delay_s is None:
@@ -286,7 +295,7 @@ class Endpoint:
         elif (
             isinstance(error, openai.APIConnectionError | openai.InternalServerError)
             or (isinstance(error, openai.APIStatusError) and error.status_code in MAY_PASS)
-        ) and not _is_out_of_credit(error):
+        ) and not is_out_of_credit(error):
             kind, hint = EndpointDown, "run again to go on"
         return kind(
             f"{self.params.model} at {redacted(self.params.url)} failed for good ({type(error).__name__}, max_retries "
@@ -310,13 +319,6 @@ class Endpoint:
             yield tries
         finally:
             asyncio.gather(*tries, return_exceptions=True).add_done_callback(lambda _: self._in_flight.release())
-
-
-def _is_out_of_credit(error: openai.OpenAIError) -> bool:
-    """Whether the account has no credit. The status is that of a rate limit, but waiting does not help."""
-    import openai
-
-    return isinstance(error, openai.APIError) and error.code == "insufficient_quota"
 
 
 def _text(message: Any) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from components.endpoint.errors import EndpointError
 from components.store import read_json
 
 
@@ -20,5 +21,16 @@ class Spent:
 
     @classmethod
     def read(cls, ledger: Path) -> Spent:
-        """Read a ledger, which covers all restarts; all zero if there is none."""
-        return cls(**read_json(ledger)) if ledger.exists() else cls()
+        """Read a ledger, which covers all restarts; all zero if there is none.
+
+        Raises:
+            EndpointError: the file is no ledger.
+        """
+        if not ledger.exists():
+            return cls()
+        try:
+            return cls(**read_json(ledger))
+        except (ValueError, TypeError) as error:
+            raise EndpointError(
+                f"{ledger} does not say what was spent ({error}): correct it, or remove it to count from 0 again"
+            ) from error

@@ -38,7 +38,7 @@ def retry_delay(error: openai.OpenAIError, retries: int) -> float | None:
 
     if isinstance(error, openai.APIConnectionError):
         return back_off(retries)
-    if not isinstance(error, openai.APIStatusError):
+    if not isinstance(error, openai.APIStatusError) or is_out_of_credit(error):
         return None
     headers = error.response.headers
     asked_s = _asked_for(headers)
@@ -49,6 +49,13 @@ def retry_delay(error: openai.OpenAIError, retries: int) -> float | None:
     if advice == "false" or (advice != "true" and not may_pass):
         return None
     return asked_s if asked_s is not None and asked_s > 0 else back_off(retries)
+
+
+def is_out_of_credit(error: openai.OpenAIError) -> bool:
+    """Whether the account has no credit. The status is that of a rate limit, but waiting does not help."""
+    import openai
+
+    return isinstance(error, openai.APIError) and error.code == "insufficient_quota"
 
 
 def back_off(retries: int) -> float:

@@ -30,12 +30,14 @@ NAMES = {"base": "base", "sft": "SFT", "rl": "RL"}
 
 
 class Entry(Record):
-    """A row. `rate` is None for an invalid run; `note` has the reason, or other remarks."""
+    """A row. `rate` is None for an invalid run, and for one that `measured_nothing` before its budget was spent; `note`
+    has the reason, or other remarks."""
 
     mark: Literal["measured", "published"]
     benchmark: str
     model: str
     rate: float | None
+    measured_nothing: bool = False
     ci95: Interval | None = None
     n: int | None = None
     without_aborted: float | None = None
@@ -149,6 +151,7 @@ def _file_entries(path: Path) -> list[Entry]:
         partial = result.problem if result.status == "partial" and result.problem != entry.note else None
         notes = [note for note in (entry.note, partial) if note]
         origin = {
+            "measured_nothing": summary is None and result.status == "partial",
             "task_set": f"{result.benchmark} {result.version}",
             "settings": _settings_text(judged | settings),
             "source": result.measured_at[:10] or path.name,

@@ -1,8 +1,8 @@
 """The leaderboard as a page, as Markdown and as a table for MLflow: rows grouped by benchmark.
 
-Within a benchmark the higher rate comes first; an invalid run has no rate and comes last. `leaderboard.md` and
-`leaderboard.html` show the results of the moment in which they are written. They are no DVC outputs, because benchmark
-runs use live sites, which DVC cannot track.
+Within a benchmark the higher rate comes first; a run without a rate, such as an invalid one, comes last.
+`leaderboard.md` and `leaderboard.html` show the results of the moment in which they are written. They are no DVC
+outputs, because benchmark runs use live sites, which DVC cannot track.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ COLUMNS = "benchmark mark model success ci95_low ci95_high tasks without_aborted
 
 
 def by_benchmark(entries: Iterable[Entry]) -> dict[str, list[Entry]]:
-    """Entries by benchmark: first benchmarks with measured rows, then by name; the best rate first, invalid runs
-    last."""
+    """Entries by benchmark: first benchmarks with measured rows, then by name; the best rate first, runs
+    without one last."""
     groups: dict[str, list[Entry]] = {}
     for entry in entries:
         groups.setdefault(entry.benchmark, []).append(entry)
@@ -94,7 +94,7 @@ def _cells(entry: Entry) -> list[str]:
     cells = [
         entry.mark,
         entry.model,
-        "invalid" if entry.rate is None else percent(entry.rate),
+        ("nothing measured" if entry.measured_nothing else "invalid") if entry.rate is None else percent(entry.rate),
         entry.note if entry.rate is None else interval,
         "" if entry.n is None else str(entry.n),
         "" if entry.without_aborted is None else percent(entry.without_aborted),

@@ -35,13 +35,16 @@ Number = Annotated[
 
 
 class Collected(StageOutput):
-    """Numbers of tasks from `collect_tasks`."""
+    """Numbers of tasks from `collect_tasks`, in all and by split; older results lack the splits that are 0 here."""
 
     collected: int
     rejected: int
     train: int
+    rl: int = 0
     eval: int
     heldout: int
+    validation: int = 0
+    heldout_validation: int = 0
 
 
 class Filtered(StageOutput):
@@ -52,10 +55,13 @@ class Filtered(StageOutput):
 
 
 class Deduplicated(StageOutput):
-    """Sizes of the training pools from `dedup_tasks`."""
+    """Sizes of the training pools from `dedup_tasks`, and their funnels, which older results lack. Tasks of the split
+    `rl` are only in the funnel of the RL pool."""
 
     sft: int
     rl: int
+    sft_funnel: list[FunnelStep] = Field(default_factory=list)
+    rl_funnel: list[FunnelStep] = Field(default_factory=list)
 
 
 class Evaluated(StageOutput):

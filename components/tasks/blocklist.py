@@ -37,7 +37,8 @@ NO_EVIDENCE = frozenset(
 """Endings that come from this machine or from the model, and say nothing about the host."""
 MAX_EVIDENCE = 5
 SEEN = ": a model saw: "
-"""Stands in evidence before a judge's rationale."""
+"""Stands in evidence before a judge's rationale. Such lines come first in an entry, which is known by them as one that
+a judge made."""
 
 Why = Literal["refuses", "unstable"]
 
@@ -136,7 +137,7 @@ def learn(
                     host=host,
                     refused=len(lines),
                     tried=number,
-                    evidence=lines[:MAX_EVIDENCE],
+                    evidence=sorted(lines, key=lambda line: SEEN not in line)[:MAX_EVIDENCE],
                     since=since,
                     until=until,
                     why=reason,

@@ -56,7 +56,7 @@ async def build_tasks(
     files: Sequence[Path],
     out: Path,
     recipe: Params,
-    construction: ConstructionParams,
+    test_websites: int,
     split: Literal["train", "eval"] | None,
     show_progress: ShowProgress,
 ) -> BuiltTasks:
@@ -64,6 +64,8 @@ async def build_tasks(
 
     Args:
         files: task files of any schema that `load_files` reads.
+        recipe: has the section `construction`, unless the step is `split`.
+        test_websites: the number of websites of the test set that `split` and `build` draw.
         split: replaces the split of all tasks; None keeps what their schema says.
 
     Raises:
@@ -85,9 +87,11 @@ async def build_tasks(
         tasks = [task.model_copy(update={"split": split}) for task in tasks]
     record: dict[str, Any] = {"step": step, "files": {str(file): digest(file) for file in files}, "seed": recipe.seed}
     if step == "build":
-        split_by_website(tasks, construction.test_websites, recipe.seed)  # raises before the model costs anything
+        split_by_website(tasks, test_websites, recipe.seed)  # raises before the model costs anything
     usd = None
     if step != "split":
+        construction = recipe.construction
+        assert construction is not None
         builder = _Builder(files, recipe, construction, loaded.origins, show_progress)
         tasks, refused, usd = await builder.run(step, tasks)
         rejections = [*rejections, *refused]
@@ -97,7 +101,7 @@ async def build_tasks(
     require_few_rejected(rejections, len(tasks) + len(rejections), recipe.quality.max_rejected, rejections_file)
 
     if step in ("split", "build"):
-        parts = split_by_website(tasks, construction.test_websites, recipe.seed)
+        parts = split_by_website(tasks, test_websites, recipe.seed)
         sets = {"train": parts.train, "test": parts.test}
         record["funnel"] = parts.funnel.rows()
     else:

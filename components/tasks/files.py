@@ -262,10 +262,21 @@ def _refuse(path: Path, reason: str) -> NoReturn:
 
 
 def _decode_parquet(row: dict) -> Row:
-    """Parse the evaluator, which `store.write_table` writes as JSON text."""
-    if not isinstance(row.get("evaluator"), str):
+    """Parse the evaluator, which `store.write_table` writes as JSON text. Of a struct, leave out the null fields: the
+    format fills each row's evaluator with the fields that other rows' have."""
+    evaluator = row.get("evaluator")
+    if isinstance(evaluator, dict):
+        return row | {"evaluator": _without_nulls(evaluator)}
+    if not isinstance(evaluator, str):
         return row
     try:
-        return row | {"evaluator": parse_json(row["evaluator"])}
+        return row | {"evaluator": parse_json(evaluator)}
     except ValueError as error:
         return BrokenRow(f"evaluator: {error}", json.dumps(row, ensure_ascii=False, default=str))
+
+
+def _without_nulls(value: Any) -> Any:
+    """A value without the fields of its objects that are null, at any depth."""
+    if isinstance(value, dict):
+        return {key: _without_nulls(field) for key, field in value.items() if field is not None}
+    return [_without_nulls(item) for item in value] if isinstance(value, list) else value

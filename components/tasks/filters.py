@@ -6,7 +6,7 @@ matters: a website is in the long tail by its tasks that are left after the earl
 duplicates.
 
 Accepted trade-off: where the source does not say whether a task needs a login, its wording decides, so a question
-about a login page is dropped, too.
+about a login page is dropped, too. A cart does not count: most shops keep that of a guest.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from __future__ import annotations
 import contextlib
 import re
 import unicodedata
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from urllib.parse import urlsplit
 
@@ -29,11 +29,16 @@ from components.tasks.funnel import Funnel
 
 _NO_WORD = re.compile(r"[\W_]+")
 _LOGIN = re.compile(
-    r"\b(log|sign)(ged|ging|ned|ning)?[ -]?(in|into|on|up)\b"
-    r"|\b(my|your) (account|profile|orders?|purchases|subscriptions?|inbox|cart|wish ?list|watch ?list)\b"
+    r"\b(log|sign)(ged|ging|ned|ning)[ -]?(in|into|on|up)\b"
+    r"|\b(log|sign)(-?(in|on)|[ -]?(into|up))\b"
+    # with a space a verb alone, because of "a neon sign on Etsy" and "the change log in the wiki"
+    r"|(^|[.,:;!?(\"'“”‘’]\s*|\b(to|and|or|then|please|must|should|can|you|I|click|press|select|tap)\s+)"
+    r"(log|sign) (in|on)\b"
+    r"|\b(my|your) (account|profile|orders?|purchases|subscriptions?|inbox|wish ?list|watch ?list)\b"
     r"|\b(create|register|open|delete) an? (new )?account\b",
-    re.IGNORECASE,
+    re.IGNORECASE | re.MULTILINE,
 )
+_NO_LOGIN = re.compile(r"\bwithout (\w+ ){0,3}?(log|sign)(ging|ning)?[ -]?(in|on|up)\b", re.IGNORECASE)
 _WORDING = re.compile(r"(~\d+)+$")
 """The end of the ids that `paraphrase.paraphrased` makes."""
 _ROWS = 4096
@@ -58,7 +63,9 @@ def filter_tasks(
     share their wording, so words are not compared). Any other task overlaps with an evaluation task that has the same
     id (of another wording, or of the whole of which both are parts, too) or intent; the same intent up to case and
     spaces, on any website; the same words on the same website, by its name or by the host of the start page; or an
-    embedding with a cosine above `params.overlap_threshold`. Intents are those of `Task.own_intent`.
+    embedding with a cosine above `params.overlap_threshold`. Intents are those of `Task.own_intent`. Words are compared
+    unless both tasks begin on different pages of one host, none of them its root: of WebArena-Lite's 165 and 647 tasks,
+    which WebAgent-R1 evaluates and trains on, some say "Add this product to my wishlist" on different products.
 
     Args:
         blocked_hosts: hosts that refuse the agent or are unstable, each with `refuses` or `unstable`.
@@ -138,15 +145,43 @@ def _as_requested(name: str) -> str:
 def _same_as(evaluation: Sequence[Task]) -> DropReason:
     relatives = {name: task.task_id for task in evaluation for name in _family(task)}
     seeds = {(task.website, task.seed): task.task_id for task in evaluation if task.seed is not None}
-    intents = {task.own_intent: task.task_id for task in evaluation if task.seed is None}
+    intents = _by_name((task.own_intent, task) for task in evaluation if task.seed is None)
 
     def overlap(task: Task) -> str | None:
         relative = next((relatives[name] for name in _family(task) if name in relatives), None)
         if relative is not None:
             return relative
-        return seeds.get((task.website, task.seed)) if task.seed is not None else intents.get(task.own_intent)
+        if task.seed is not None:
+            return seeds.get((task.website, task.seed))
+        return _first_on_the_page(task, intents.get(task.own_intent, []))
 
     return overlap
+
+
+def _by_name(named: Iterable[tuple[Hashable, Task]]) -> dict[Hashable, list[Task]]:
+    tasks = defaultdict[Hashable, list[Task]](list)
+    for name, task in named:
+        tasks[name].append(task)
+    return tasks
+
+
+def _first_on_the_page(task: Task, others: Iterable[Task]) -> str | None:
+    """The id of the first of the tasks that does not begin on another page of one host than `task`."""
+    return next((other.task_id for other in others if not _on_other_pages(task, other)), None)
+
+
+def _on_other_pages(task: Task, other: Task) -> bool:
+    """Whether both tasks begin on pages of one host, none of them its root, and these differ."""
+    hosts, pages = zip(*(_start_pages(start_tabs(one.start_url)) for one in (task, other)), strict=True)
+    return hosts[0] == hosts[1] and pages[0] != pages[1] and all(page[0] != ("", "") for page in pages)
+
+
+def _start_pages(tabs: Sequence[str]) -> tuple[str, list[tuple[str, str]]]:
+    """The host of the first tab without `www.`, or the placeholder of its site, and the path and query of each tab."""
+    urls = [urlsplit(tab) for tab in tabs]
+    host = urls[0].netloc.lower().removeprefix("www.") or urls[0].path.partition("/")[0]
+    paths = (url.path if url.netloc else url.path.partition("/")[2] for url in urls)
+    return host, [(path.strip("/"), url.query) for path, url in zip(paths, urls, strict=True)]
 
 
 def wording_of(task_id: str) -> str | None:
@@ -163,15 +198,17 @@ def _family(task: Task) -> list[str]:
 
 
 def _same_words_as(evaluation: Sequence[Task]) -> DropReason:
-    intents = {normalise(task.own_intent): task.task_id for task in evaluation}
-    on_website = {(website, words(task.own_intent)): task.task_id for task in evaluation for website in _websites(task)}
+    intents = _by_name((normalise(task.own_intent), task) for task in evaluation)
+    on_website = _by_name(
+        ((website, words(task.own_intent)), task) for task in evaluation for website in _websites(task)
+    )
 
     def overlap(task: Task) -> str | None:
         if task.seed is not None:
             return None
         same_words = words(task.own_intent)
-        known = (on_website.get((website, same_words)) for website in sorted(_websites(task)))
-        return intents.get(normalise(task.own_intent)) or next((name for name in known if name), None)
+        known = [other for website in sorted(_websites(task)) for other in on_website.get((website, same_words), [])]
+        return _first_on_the_page(task, [*intents.get(normalise(task.own_intent), []), *known])
 
     return overlap
 
@@ -198,8 +235,8 @@ def _login(task: Task) -> str | None:
     needed = task.evaluator.get("require_login")
     if isinstance(needed, bool):
         return "its source says so" if needed else None
-    phrase = _LOGIN.search(task.intent)
-    return phrase and phrase[0]
+    phrase = _LOGIN.search(_NO_LOGIN.sub("", task.intent))
+    return phrase and phrase[0].strip()
 
 
 def _drop(tasks: list[Task], funnel: Funnel, step: str, reason_of: DropReason) -> tuple[list[Task], Funnel]:

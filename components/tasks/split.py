@@ -57,7 +57,8 @@ def split_by_website(tasks: Sequence[Task], websites: int, seed: int) -> Split:
     if len(test) < websites or (tasks and not train):
         raise ValueError(
             f"{len(first)} websites are too few for {websites} unrelated test websites and others to train on: "
-            "lower construction.test_websites, or add tasks of other websites"
+            "lower construction.test_websites (for `waymark tasks split` also --test-websites), or add tasks of other "
+            "websites"
         )
     chosen = {task.task_id for task in test}
     funnel = Funnel(total=len(tasks)).then("test task", [task.task_id for task in test])

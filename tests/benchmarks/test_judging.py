@@ -11,12 +11,13 @@ from pydantic import ValidationError
 
 from components import plugins
 from components.benchmarks import judging
-from components.benchmarks.judging import judge, require_judge, require_judge_keys
+from components.benchmarks.judging import episodes_budget, judge, require_judge, require_judge_keys
 from components.benchmarks.spec import Benchmark, BenchmarkError, load_benchmark
 from components.endpoint import EndpointError
 from components.judge.clients import ledger_of
 from components.params import Params
 from components.records import Outcome, Termination, Trajectory
+from components.rollout import Budget
 from components.store import read_json
 from tests.endpoint_server import Server, text_of
 from tests.samples import a_task, a_trajectory, recipe
@@ -196,3 +197,37 @@ def test_a_judge_without_a_price_is_asked_at_any_spent_budget(servers, tmp_path)
     run = SimpleNamespace(state=tmp_path, progress=lambda *_: None)
     free = careful(with_models(servers[0]), usd_per_million_completion=0.0)
     assert judge(run, free, [answered(0, "in 1986")], one, max_usd=-0.5).reached == 1
+
+
+@pytest.mark.parametrize("first", [0, 2])
+def test_without_money_for_a_verdict_no_episode_counts(servers, tmp_path, first):
+    """Episodes that never called `done` need no verdict. Alone they would count, all as failures."""
+    run = SimpleNamespace(state=tmp_path, progress=lambda *_: None)
+    unfinished = [a_trajectory(a_task(number), termination=Termination.MAX_STEPS, answer=None) for number in range(3)]
+    episodes = [*unfinished[:first], answered(3, "1986"), *unfinished[first:]]
+    benchmark = load_benchmark("webvoyager-595")
+    judged = judge(run, with_models(servers[0]), episodes, benchmark, -0.02)
+    assert (judged.reached, judged.unfinished) == (0, [])
+    assert judged.stopped_by is not None
+    only_failures = judge(run, with_models(servers[0]), unfinished, benchmark, -0.02)
+    assert (only_failures.reached, only_failures.stopped_by) == (3, None)
+
+
+@pytest.mark.parametrize(
+    ("name", "judge_name", "priced", "usd"),
+    [
+        ("nq", "rules", True, 10.0),
+        ("nq", "vote", True, 8.0),
+        ("deepshop", None, True, 8.0),
+        ("deepshop", None, False, 10.0),
+    ],
+)
+def test_episodes_leave_a_fifth_of_the_money_to_a_judge_with_a_price(servers, name, judge_name, priced, usd):
+    benchmark = load_benchmark(name)
+    benchmark = benchmark.model_copy(update={"judge": judge_name or benchmark.judge})
+    model = with_models(*servers).judge.model.model_dump()
+    for endpoint in () if priced else (model["endpoint"], *model["voters"]):
+        endpoint["usd_per_million_completion"] = 0.0
+    budget = episodes_budget(Budget(usd=10.0, minutes=5), benchmark, recipe(judge__model=model))
+    assert (budget.usd, budget.minutes) == (usd, 5)
+    assert episodes_budget(Budget(minutes=5), benchmark, with_models(*servers)) == Budget(minutes=5)

@@ -203,6 +203,21 @@ def test_a_split_asks_no_model(server: Server) -> None:
     assert len(load_files(["new/test.jsonl"]).tasks) == 1
 
 
+def test_a_split_needs_no_model_if_it_is_told_the_number_of_websites(
+    server: Server, capsys: pytest.CaptureFixture
+) -> None:
+    files = ["plain.jsonl", "concerts.jsonl"]
+    assert waymark("split", *files, "--test-websites", "2", "--out", "new") == 0
+    assert len(load_files(["new/test.jsonl"]).tasks) == 2, "the recipe has 1"
+    Path("params.yaml").write_text(yaml.safe_dump(raw_recipe()))
+    assert waymark("split", *files, "--test-websites", "2", "--out", "again") == 0
+    assert Path("again/test.jsonl").read_text() == Path("new/test.jsonl").read_text()
+    assert waymark("split", *files, "--out", "new") == 1
+    assert "params.yaml: construction = None: give the number of test websites" in capsys.readouterr().err
+    assert waymark("split", *files, "--test-websites", "9", "--out", "new") == 1
+    assert "4 websites are too few for 9 unrelated test websites" in capsys.readouterr().err
+
+
 def test_impossible_options_are_refused_before_anything_is_paid(server: Server, capsys: pytest.CaptureFixture) -> None:
     recipe(server, test_websites=9)
     assert waymark("build", "plain.jsonl", "--out", "new") == 1

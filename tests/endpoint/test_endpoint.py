@@ -240,6 +240,20 @@ def test_half_a_character_in_an_answer_is_replaced_and_the_answer_kept(server, t
     assert len(server.asked) == 1
 
 
+def test_half_a_character_in_a_request_is_an_error_of_that_request_alone(server, tmp_path):
+    with pytest.raises(RequestRefused, match="half of a character"):
+        ask(server, tmp_path, user("bad \ud83d emoji"), params={"max_retries": 50})
+    assert server.asked == []
+
+
+@pytest.mark.parametrize("text", ['{"requests": 1', '{"requests": 1, "eur": 2}', "[]"])
+def test_a_damaged_ledger_is_named(server, tmp_path, text):
+    (tmp_path / "spent.json").write_text(text)
+    with pytest.raises(EndpointError, match=r"spent\.json does not say what was spent .*remove it"):
+        ask(server, tmp_path, user("hello"))
+    assert server.asked == []
+
+
 @pytest.mark.parametrize("garbage", [b"<html>Bad gateway</html>", b"{", b'{"choices": null}', b'{"error": {}}'])
 def test_a_request_is_sent_again_after_a_response_that_is_no_answer(server, tmp_path, monkeypatch, garbage):
     monkeypatch.setattr("components.endpoint.retries.FIRST_BACK_OFF_S", 0.01)
@@ -267,8 +281,9 @@ def test_an_error_that_a_person_must_fix_is_no_outage_or_refusal(server, tmp_pat
 def test_an_empty_account_is_no_outage_though_it_answers_429(server, tmp_path):
     server.trouble, server.error_code = [429], "insufficient_quota"
     with pytest.raises(EndpointError) as caught:
-        ask(server, tmp_path, user("hello"), params={"max_retries": 0})
+        ask(server, tmp_path, user("hello"), params={"max_retries": 3})
     assert caught.type is EndpointError
+    assert len(server.asked) == 1, "waiting does not help"
 
 
 def test_a_spent_budget_still_returns_paid_answers(server, tmp_path):

@@ -11,6 +11,7 @@ import pytest
 from components.evaluation import success
 from components.records import Outcome, Termination, ToolCall, Trajectory, Turn, Verdict
 from components.store import read_json, write_json, write_table
+from components.tasks import Funnel
 from tests.evaluation.run_records import DONE, observation, png, task, trajectory, turn, verdict
 
 FAMILIES = {  # family: turns before `done`, share solved by base, sft, rl
@@ -138,11 +139,16 @@ def _stage(run: RunOnDisk, name: str, wall_s: float, value: dict) -> None:
 
 
 def _other_stages(run: RunOnDisk) -> None:
-    _stage(run, "collect_tasks", 9.5, {"collected": 1132, "rejected": 3, "train": 900, "eval": 180, "heldout": 52})
+    counts = {"train": 900, "rl": 0, "eval": 180, "heldout": 52, "validation": 0, "heldout_validation": 0}
+    _stage(run, "collect_tasks", 9.5, {"collected": 1132, "rejected": 3, **counts})
     steps = [("all", 0, 900), ("evaluation overlap", 14, 886), ("decomposed", 0, 886), ("long-tail websites", 22, 864)]
     funnel = [{"step": step, "dropped": dropped, "left": left, "examples": []} for step, dropped, left in steps]
     _stage(run, "filter_tasks", 0.4, {"kept": 864, "funnel": funnel})
-    _stage(run, "dedup_tasks", 21.0, {"sft": 610, "rl": 402})
+    pools = {"sft": 610, "rl": 402}
+    funnels = {
+        f"{pool}_funnel": Funnel(total=864).then("near duplicates", [""] * (864 - n)) for pool, n in pools.items()
+    }
+    _stage(run, "dedup_tasks", 21.0, {**pools, **{name: funnel.rows() for name, funnel in funnels.items()}})
     _stage(run, "teacher_rollouts", 31.0, {"episodes": 240})
     steps = [("all", 0, 240), ("not a success", 71, 169), ("not the task's shortest", 60, 109), ("website cap", 13, 96)]
     funnel = [{"step": step, "dropped": dropped, "left": left, "examples": []} for step, dropped, left in steps]

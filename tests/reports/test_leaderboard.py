@@ -127,6 +127,15 @@ def test_a_partial_run_says_so_beside_its_number(folder):
     assert (entry.rate, entry.note) == (0.8, "30 of 595 tasks")
 
 
+def test_a_run_that_measured_nothing_within_its_budget_is_not_called_invalid(folder, tmp_path):
+    problem = "0 of 595 tasks are done, stopped at the budget: usd 1 (1.02 spent)"
+    (entry,) = benchmark_entries(folder(one=result(summary=None, status="partial", problem=problem)))
+    text, page = (path.read_text() for path in write_leaderboard([entry], tmp_path))
+    assert f"| measured | ours-4b | nothing measured | {problem} |" in text
+    assert "nothing measured</span>" in page
+    assert ">invalid<" not in page
+
+
 def test_an_invalid_second_judge_of_a_partial_run_says_why_itself(folder):
     also = {"rules": {**summary(9), "valid": False, "problems": ["6 were not judged"]}}
     partial = result(status="partial", problem="16 of 20 tasks are done", judge="webvoyager", also=also)

@@ -53,13 +53,14 @@ def test_a_block_that_a_model_saw_is_a_refusal_with_its_words_as_evidence(roll):
     assert learn(tried, [], TODAY) == []
     (found,) = learn(tried, [], TODAY, blocked_pages=seen)
     assert (found.why, found.refused, found.tried) == ("refuses", 3, 5)
-    assert found.evidence[1].startswith("https://a.org/#1: max_steps: a model saw: A puzzle of traffic lights.!!!")
-    assert len(found.evidence[1]) == 300
+    assert found.evidence[0].startswith("https://a.org/#1: max_steps: a model saw: A puzzle of traffic lights.!!!")
+    assert len(found.evidence[0]) == 300
 
 
-def test_an_entry_that_a_model_made_stays_when_no_model_is_asked(roll):
-    tried = roll("https://a.org/", REFUSED, *[Termination.MAX_STEPS] * 3)
-    seen = {trajectory.trajectory_id: "A wall." for trajectory in tried[1:3]}
+@pytest.mark.parametrize(("refused", "judged", "others"), [(1, 2, 1), (5, 6, 9)])
+def test_an_entry_that_a_model_made_stays_when_no_model_is_asked(roll, refused, judged, others):
+    tried = roll("https://a.org/", *[REFUSED] * refused, *[Termination.MAX_STEPS] * (judged + others))
+    seen = {trajectory.trajectory_id: "A wall." for trajectory in tried[refused : refused + judged]}
     listed = learn(tried, [], TODAY, blocked_pages=seen)
     assert learn(tried, listed, TODAY) == listed
     assert learn(tried, listed, listed[0].until) == []

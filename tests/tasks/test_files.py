@@ -234,3 +234,19 @@ def test_a_folder_with_the_name_of_a_file_is_refused(tmp_path):
     folder.mkdir()
     with pytest.raises(ValueError, match=r"tasks\.json is a folder: name the files in it"):
         load_files([folder])
+
+
+def test_evaluators_that_parquet_filled_with_nulls_are_as_they_were(tmp_path):
+    answers = [{"must_include": ["a"]}, {"exact_match": "a"}]
+    pages = [[{"url": "http://a.example/", "locator": "x"}], [{"url": "http://a.example/", "required": "y"}]]
+    evaluators = [
+        {
+            "type": "webarena",
+            "eval": {"eval_types": ["string_match"], "reference_answers": answer, "program_html": page},
+        }
+        for answer, page in zip(answers, pages, strict=True)
+    ]
+    row = {"intent": "Find it", "start_url": "https://a.example/", "website": "a.example"}
+    rows = [row | {"task_id": f"t{number}", "evaluator": rule} for number, rule in enumerate(evaluators)]
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "a.parquet")
+    assert [task.evaluator for task in load_files([tmp_path / "a.parquet"]).tasks] == evaluators

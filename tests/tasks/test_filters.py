@@ -8,9 +8,10 @@ import pytest
 
 from components.params import FilterParams
 from components.records import Task
-from components.tasks import embed, filter_tasks, load_files, parse_rows
+from components.tasks import at_sites, embed, filter_tasks, load_files, parse_rows
 
 MakeTask = Callable[..., Task]
+LITE = ("webarena_lite_train_647.json", "webarena_lite_165.raw.json")
 
 
 def kept(train: list[Task], evaluation: list[Task], **params: object) -> list[str]:
@@ -91,6 +92,50 @@ def test_lite_training_tasks_with_the_words_of_verified_rows_are_dropped() -> No
         pytest.skip("the published files are not here")
     train, evaluation = (load_files([file]).tasks for file in files)
     assert len(kept(train, evaluation)) == 647 - 125
+
+
+@pytest.mark.parametrize(
+    ("of_evaluation", "of_training", "is_kept"),
+    [
+        ("http://shop.example/a.html", "http://shop.example/b.html", True),
+        ("http://shop.example/item?id=1", "http://www.shop.example/item?id=2", True),
+        ("__SHOPPING__/a.html", "__SHOPPING__/b.html", True),
+        (
+            "http://shop.example/a |AND| http://shop.example/b",
+            "http://shop.example/a |AND| http://shop.example/c",
+            True,
+        ),
+        ("http://shop.example/a.html", "http://www.shop.example/a.html/#reviews", False),
+        ("http://shop.example/", "http://shop.example/b.html", False),
+        ("http://shop.example/a.html", "http://shop.example", False),
+        ("__SHOPPING__", "__SHOPPING__/b.html", False),
+        ("http://shop.example/a.html", "http://other.example/b.html", False),
+    ],
+)
+def test_one_instruction_on_different_pages_of_a_site_is_two_tasks(
+    task: MakeTask, of_evaluation: str, of_training: str, is_kept: bool
+) -> None:
+    evaluation = [task("e", website="shop", start_url=of_evaluation, intent="Add this product to my wish list.")]
+    train = [
+        task(name, website="shop", start_url=of_training, intent=intent)
+        for name, intent in (
+            ("same", "Add this product to my wish list."),
+            ("case", "add this product to my wish list"),
+            ("words", "Add this product, to my wish-list"),
+        )
+    ]
+    assert kept(train, evaluation) == (["same", "case", "words"] if is_kept else [])
+
+
+def test_all_tasks_that_webagent_r1_trains_on_are_kept() -> None:
+    files = [Path(__file__).parents[3] / "shared/data" / name for name in LITE]
+    if not all(file.exists() for file in files):
+        pytest.skip("the published files are not here")
+    sites = dict.fromkeys(
+        ("shopping", "shopping_admin", "reddit", "gitlab", "map", "wikipedia"), "http://webarena.example"
+    )
+    train, evaluation = ([at_sites(one, sites) for one in load_files([file]).tasks] for file in files)
+    assert len(kept(train, evaluation)) == 647
 
 
 def test_intents_with_different_numbers_do_not_overlap(task: MakeTask) -> None:
@@ -211,7 +256,19 @@ def test_a_threshold_without_an_embedder_is_refused(task: MakeTask) -> None:
 
 
 @pytest.mark.parametrize(
-    "intent", ["Log in and read it.", "Show the last of my orders", "Please sign-up here", "Create a new account."]
+    "intent",
+    [
+        "Log in and read it.",
+        "Please try to log in to twitter",
+        "Open the wiki, then sign in",
+        "Once logged in, read it",
+        "Click 'Sign in'",
+        "If you can read it without signing in, log in",
+        "Select Sign up on the GitHub homepage",
+        "Show the last of my orders",
+        "Please sign-up here",
+        "Create a new account.",
+    ],
 )
 def test_tasks_that_ask_for_a_login_go_if_the_recipe_says_so(task: MakeTask, intent: str) -> None:
     train = [task("1", intent=intent), task("2", evaluator={"require_login": True}), task("3", seed=1, intent=intent)]
@@ -221,6 +278,22 @@ def test_tasks_that_ask_for_a_login_go_if_the_recipe_says_so(task: MakeTask, int
     assert kept([needs_none], [], drop_login=True) == ["4"], "its source says that it needs none"
 
 
-@pytest.mark.parametrize("intent", ["Design a logo in blue", "Find signing bonuses", "Read how trees log years"])
+@pytest.mark.parametrize(
+    "intent",
+    [
+        "Design a logo in blue",
+        "Find signing bonuses",
+        "Read how trees log years",
+        "Show the latest change log on the GitHub page of numpy",
+        "Find a neon sign on Etsy under $50",
+        "Find a street sign in Tokyo",
+        "Find the Yule log in the recipe list",
+        "Add a $100 Best Buy gift card for a birthday to my cart.",
+        "Find arXiv Forever short sleeve. Then add it to your cart.",
+        "Finish a recommended Grammar quiz without login and tell me your final score.",
+        "Open an animal learning course for my 6-year-old without login in. I would prefer not to enable search.",
+        "Read the article without having to sign up",
+    ],
+)
 def test_similar_words_are_not_taken_for_a_login(task: MakeTask, intent: str) -> None:
     assert kept([task("1", intent=intent)], [], drop_login=True) == ["1"]
