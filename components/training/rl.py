@@ -258,7 +258,7 @@ class RLTrainer:
             await self._compute(self._save, state)  # the policy with which the phase began may be the best
         self._validation_waited_s = await validations.validate(state.iteration, state.tallies, queue)
         records = validations.records(state.iteration)
-        rules = state.rollbacks, params.rl.checkpoints, validations.planned, params.seed
+        rules = state.rollbacks, params.rl.checkpoints, validations.planned
         if restore := policy_to_restore(records, checkpoints.iterations, *rules):
             top, comparison = restore
             await queue.cancel()
