@@ -186,7 +186,7 @@ def add_gradients(
     Args:
         noise: as for `accumulate_gradients`. Each micro-batch has dropout of its own, whichever rank computes it.
     """
-    total = sum(item.weight * len(item.sample.response) for item in batch) / scale
+    total = sum(len(item.sample.response) for item in batch) / scale
     loss = 0.0
     samples = [item.sample for item in batch]
     micro_batches = list(enumerate(forward.micro_batches(samples, encoder, micro_batch_tokens)))
@@ -208,7 +208,7 @@ def part_of_loss(logprobs: Sequence[torch.Tensor], weights: Sequence[float], tot
     Args:
         logprobs: of each sample's response, (T,).
         weights: one for each sample.
-        total: the sum of the weights of all tokens of the step.
+        total: the number of response tokens of the step.
     """
     zero = torch.zeros((), device=logprobs[0].device)
     parts = (weight * logprobs_T.sum() for weight, logprobs_T in zip(weights, logprobs, strict=True))

@@ -222,6 +222,9 @@ def test_batches_of_trajectories_hold_less_than_60_percent_of_the_tokens():
 
 
 def test_weights_scale_a_samples_share_of_the_loss():
+    """A step in which all samples weigh 3 counts three times as much as one in which all weigh 1, so a rare class keeps
+    its weight in steps of its own."""
+
     def loss(weights: list[float]) -> float:
         vlm = random_vlm()
         encoder = Encoder(vlm)
@@ -241,8 +244,9 @@ def test_weights_scale_a_samples_share_of_the_loss():
         )
         return seen[0]
 
-    first, second, both = loss([1, 0]), loss([0, 1]), loss([3, 1])
-    assert both == pytest.approx((3 * first + second) / 4, rel=1e-5)
+    first, second = loss([1, 0]), loss([0, 1])
+    assert loss([3, 1]) == pytest.approx(3 * first + second, rel=1e-5)
+    assert loss([3, 3]) == pytest.approx(3 * (first + second), rel=1e-5)
 
 
 def test_a_response_does_not_open_a_thought_that_its_prompt_has_opened():
