@@ -55,6 +55,11 @@ def health_line(figures: Mapping[str, float], objective_summary: str = "") -> st
     Args:
         objective_summary: what the objective says of its own figures (`Objective.summary`).
     """
+
+    def part(label: str, name: str, form: str) -> str:
+        """A figure of the update, unless this one did not measure it (`UpdateStats`)."""
+        return f"  {label} {figures[name]:{form}}" if name in figures else ""
+
     masked = ", ".join(
         f"{name.removeprefix('masked_')} {value:.2f}"
         for name, value in figures.items()
@@ -77,9 +82,9 @@ def health_line(figures: Mapping[str, float], objective_summary: str = "") -> st
         f"  groups {figures['effective_groups']:.0f}/{figures['sampled_groups']:.0f}"
         f"{branches}"
         f"{f'  {objective_summary}' if objective_summary else ''}"
-        f"  ratio {figures['ratio_mean']:.4f}  clipped {figures['clip_fraction']:.3f}"
-        f"  gap {figures['logprob_gap_max']:.1e}"
-        f"  entropy {figures['entropy_estimate']:.2f}  grad {figures['grad_norm']:.2f}"
+        f"{part('ratio', 'ratio_mean', '.4f')}{part('clipped', 'clip_fraction', '.3f')}"
+        f"{part('gap', 'logprob_gap_max', '.1e')}"
+        f"  entropy {figures['entropy_estimate']:.2f}{part('grad', 'grad_norm', '.2f')}"
         f"  turns {figures['turns_mean']:.2f}  tokens {figures['response_tokens_mean']:.0f}"
         f"  masked {figures['masked_share']:.2f}{f' ({masked})' if masked else ''}"
         f"  {figures['tokens_per_s']:.0f} tokens/s"

@@ -312,7 +312,7 @@ class RLTrainer:
             "waited_s": waited_s,
             "iteration_s": time.monotonic() - began,
             **rollouts.times,
-            **asdict(stats),
+            **stats.figures(),
         }
         # A number of numpy, which an objective may return, would make the checkpoint unreadable.
         return {name: round(float(value), 8) for name, value in figures.items()}

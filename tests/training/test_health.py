@@ -165,5 +165,12 @@ def test_the_health_line_gives_no_reasons_if_nothing_was_masked():
     assert "  masked 0.00  1500 tokens/s" in health_line(FIGURES | unmasked)
 
 
+def test_the_health_line_leaves_out_what_was_not_measured():
+    measured = {name: figures for name, figures in FIGURES.items() if name not in ("ratio_mean", "clip_fraction")}
+    assert "  groups 3/44  gap 7.7e-05  entropy 0.88  grad 9.99  " in health_line(measured)
+    idle = {name: figures for name, figures in measured.items() if name not in ("logprob_gap_max", "grad_norm")}
+    assert "  groups 3/44  entropy 0.88  turns 10.10  " in health_line(idle)
+
+
 def test_the_health_line_warns_that_a_run_does_not_pack():
     assert "  NOT PACKED (off 3.1e-02)  " in health_line(FIGURES | {"packed": 0.0, "packing_gap": 0.0312})

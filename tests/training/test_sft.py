@@ -273,8 +273,8 @@ def test_a_packing_that_is_wrong_is_noticed_and_not_trained_with(break_packing):
             [WeightedSample(Sample(prompt, [300 + i, 400 + i, encoder.end_id]))] for i, prompt in enumerate(prompts)
         ]
         params = OPTIM.model_copy(update={"epochs": 2, "lr": 1e-3, "max_packing_gap": max_gap})
-        checked = train(vlm, encoder, data, params, seed=1, report=lambda step, steps, loss: None)
-        return dict(vlm.model.named_parameters()), checked.figures
+        health = train(vlm, encoder, data, params, seed=1, report=lambda step, steps, loss: None)
+        return dict(vlm.model.named_parameters()), health.packing.figures
 
     def distance(first: dict[str, torch.Tensor], second: dict[str, torch.Tensor]) -> torch.Tensor:
         return torch.cat([(first[name] - weight).abs().flatten() for name, weight in second.items()])

@@ -203,7 +203,7 @@ class _PolicyUpdate:
             loss=sum(losses) / len(losses),
             ratio_mean=sum(turn.ratio_sum for turn in stats) / tokens,
             clip_fraction=sum(turn.clipped for turn in stats) / tokens,
-            kl_mean=sum(turn.kl_sum for turn in stats) / tokens,
+            kl_mean=None if context.reference is None else sum(turn.kl_sum for turn in stats) / tokens,
             grad_norm=sum(norms) / len(norms),
             tokens_per_s=(passes * token_count(samples) + token_count(self.replayed)) / seconds,
             train_s=seconds,
