@@ -12,12 +12,14 @@ from components.rollout import SampledGroups, TaskSampler, harness_errors
 def rollout_figures(sampled: SampledGroups, sampler: TaskSampler) -> dict[str, float]:
     """Figures of an iteration's rollouts: rewards and shares without unit, `entropy_estimate` in nats per token.
 
-    Rewards and `success_rate` are over the first members of the groups (`Group.first_scored`), and all else is over all
-    members. `episodes` and `harness_errors`, those of them that bugs of the harness ended, also count branches.
+    Rewards and `success_rate` are over the first members of the groups (`Group.first_scored`), `format_ok_share` and
+    `turns_mean` over the members that the environment did not end, and all else is over all members. `episodes` and
+    `harness_errors`, those of them that bugs of the harness ended, also count branches.
     """
     trajectories = [t for group in sampled.groups for t in group.trajectories]
     rewards = [r for group in sampled.groups for r in group.rewards]
     scored = [value for group in sampled.groups for value in group.first_scored]
+    ended_by_agent = [(t, r) for t, r in zip(trajectories, rewards, strict=True) if t.termination.is_agents_doing]
     return {
         "reward_mean": _mean(scored),
         "pool_reward": sampler.pool_reward(),
@@ -29,9 +31,9 @@ def rollout_figures(sampled: SampledGroups, sampler: TaskSampler) -> dict[str, f
         "masked_share": _mean([float(r.masked) for r in rewards]),
         **masked_shares(sampled),
         "harness_errors": harness_errors(e.termination for group in sampled.groups for e in group.episodes),
-        "format_ok_share": _mean([float(r.format_ok) for r in rewards]),
+        "format_ok_share": _mean([float(r.format_ok) for _, r in ended_by_agent]),
         "entropy_estimate": _entropy_estimate(trajectories),
-        "turns_mean": _mean([float(len(t.turns)) for t in trajectories]),
+        "turns_mean": _mean([float(len(t.turns)) for t, _ in ended_by_agent]),
         "response_tokens_mean": _mean([float(len(turn.token_ids)) for t in trajectories for turn in t.turns]),
     }
 
