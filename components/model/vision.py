@@ -151,6 +151,8 @@ class Vision:
         """
         if not self.is_sharded:
             return {"mm_encoder_outputs": self.features(images)}
+        with self._lock:
+            self._encoded += len(images)  # within the pass, a repeated one each time
         with self._timed():
             return dict(zip(("pixel_values", "image_grid_thw"), self._patches(images), strict=True)) if images else {}
 

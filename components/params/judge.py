@@ -82,7 +82,7 @@ class DistillParams(Section):
     answers in the process of the stage, on the first device of the trainer. With another `judge.reward` they would
     answer nothing, and are refused."""
     balance: bool = True
-    """Give both classes the same weight in training."""
+    """Give both classes the same share of the loss, however rare one is and however long its rationales are."""
     mismatched: float = Field(default=0, ge=0, le=1)
     """Further failures to learn from, as a share of the successful attempts: such an attempt with the task of another
     attempt at the same website (`components/judge/mismatched.py`). Only for tasks that ask for different things."""

@@ -12,12 +12,14 @@ from components.rollout import SampledGroups, TaskSampler, harness_errors
 def rollout_figures(sampled: SampledGroups, sampler: TaskSampler) -> dict[str, float]:
     """Figures of an iteration's rollouts: rewards and shares without unit, `entropy_estimate` in nats per token.
 
-    Rewards and `success_rate` are over the first members of the groups (`Group.first_scored`), and all else is over all
-    members. `episodes` and `harness_errors`, those of them that bugs of the harness ended, also count branches.
+    Rewards and `success_rate` are over the first members of the groups (`Group.first_scored`), `format_ok_share` and
+    `turns_mean` over the members that the environment did not end, and all else is over all members. `episodes` and
+    `harness_errors`, those of them that bugs of the harness ended, also count branches.
     """
     trajectories = [t for group in sampled.groups for t in group.trajectories]
     rewards = [r for group in sampled.groups for r in group.rewards]
     scored = [value for group in sampled.groups for value in group.first_scored]
+    ended_by_agent = [(t, r) for t, r in zip(trajectories, rewards, strict=True) if t.termination.is_agents_doing]
     return {
         "reward_mean": _mean(scored),
         "pool_reward": sampler.pool_reward(),
@@ -29,9 +31,9 @@ def rollout_figures(sampled: SampledGroups, sampler: TaskSampler) -> dict[str, f
         "masked_share": _mean([float(r.masked) for r in rewards]),
         **masked_shares(sampled),
         "harness_errors": harness_errors(e.termination for group in sampled.groups for e in group.episodes),
-        "format_ok_share": _mean([float(r.format_ok) for r in rewards]),
+        "format_ok_share": _mean([float(r.format_ok) for _, r in ended_by_agent]),
         "entropy_estimate": _entropy_estimate(trajectories),
-        "turns_mean": _mean([float(len(t.turns)) for t in trajectories]),
+        "turns_mean": _mean([float(len(t.turns)) for t, _ in ended_by_agent]),
         "response_tokens_mean": _mean([float(len(turn.token_ids)) for t in trajectories for turn in t.turns]),
     }
 
@@ -55,6 +57,11 @@ def health_line(figures: Mapping[str, float], objective_summary: str = "") -> st
     Args:
         objective_summary: what the objective says of its own figures (`Objective.summary`).
     """
+
+    def part(label: str, name: str, form: str) -> str:
+        """A figure of the update, unless this one did not measure it (`UpdateStats`)."""
+        return f"  {label} {figures[name]:{form}}" if name in figures else ""
+
     masked = ", ".join(
         f"{name.removeprefix('masked_')} {value:.2f}"
         for name, value in figures.items()
@@ -77,9 +84,9 @@ def health_line(figures: Mapping[str, float], objective_summary: str = "") -> st
         f"  groups {figures['effective_groups']:.0f}/{figures['sampled_groups']:.0f}"
         f"{branches}"
         f"{f'  {objective_summary}' if objective_summary else ''}"
-        f"  ratio {figures['ratio_mean']:.4f}  clipped {figures['clip_fraction']:.3f}"
-        f"  gap {figures['logprob_gap_max']:.1e}"
-        f"  entropy {figures['entropy_estimate']:.2f}  grad {figures['grad_norm']:.2f}"
+        f"{part('ratio', 'ratio_mean', '.4f')}{part('clipped', 'clip_fraction', '.3f')}"
+        f"{part('gap', 'logprob_gap_max', '.1e')}"
+        f"  entropy {figures['entropy_estimate']:.2f}{part('grad', 'grad_norm', '.2f')}"
         f"  turns {figures['turns_mean']:.2f}  tokens {figures['response_tokens_mean']:.0f}"
         f"  masked {figures['masked_share']:.2f}{f' ({masked})' if masked else ''}"
         f"  {figures['tokens_per_s']:.0f} tokens/s"

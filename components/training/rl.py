@@ -258,7 +258,7 @@ class RLTrainer:
             await self._compute(self._save, state)  # the policy with which the phase began may be the best
         self._validation_waited_s = await validations.validate(state.iteration, state.tallies, queue)
         records = validations.records(state.iteration)
-        rules = state.rollbacks, params.rl.checkpoints, validations.planned, params.seed
+        rules = state.rollbacks, params.rl.checkpoints, validations.planned
         if restore := policy_to_restore(records, checkpoints.iterations, *rules):
             top, comparison = restore
             await queue.cancel()
@@ -312,7 +312,7 @@ class RLTrainer:
             "waited_s": waited_s,
             "iteration_s": time.monotonic() - began,
             **rollouts.times,
-            **asdict(stats),
+            **stats.figures(),
         }
         # A number of numpy, which an objective may return, would make the checkpoint unreadable.
         return {name: round(float(value), 8) for name, value in figures.items()}

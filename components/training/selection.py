@@ -1,9 +1,15 @@
 """Which policy of a phase is published, and when a phase goes back: decisions on validation tasks, by an interval.
 
-Two policies are compared on the tasks on which both could be judged, by a percentile bootstrap of the mean difference
-over tasks (`components.statistics.bootstrap_mean`), as candidates and champions are. The highest of several noisy rates
-is too high on average; hence an earlier policy replaces the last one only if the whole interval favours it, and the
-level of the interval is 1 - 5% / m, where m is the number of policies from which the highest is taken (Bonferroni).
+Two policies are compared on the tasks on which both could be judged. The highest of several noisy rates is too high on
+average; hence an earlier policy replaces the last one only if the whole interval of the difference favours it, at a
+level for all comparisons together (Bonferroni):
+
+- The published policy is chosen once. The interval is a percentile bootstrap of the mean difference over tasks
+  (`components.statistics.bootstrap_mean`), as for candidates and champions, at the level 1 - 5% / m for m earlier
+  policies.
+- Each validation may find a fall below the best of all earlier ones. These are m (m - 1) / 2 pairs of the m validations
+  of a phase, and a bootstrap of a few tasks is too narrow for so small a share. Hence the interval is that of McNemar's
+  exact test, whose upper end lies below 0 by noise alone in at most 5% / (m (m - 1) / 2) of comparisons.
 """
 
 from __future__ import annotations
@@ -13,6 +19,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from scipy import stats
 
 from components.params import CheckpointParams
 from components.statistics import Interval, bootstrap_mean, equal_differences
@@ -79,6 +86,27 @@ def compare(first: Validation, second: Validation, seed: int, level: float = 0.9
     return Comparison(mean, equal_differences(mean, unseen), len(common))
 
 
+def compare_exactly(first: Validation, second: Validation, error: float) -> Comparison:
+    """Compare two policies on the validation tasks on which both were judged, by McNemar's exact test (1947).
+
+    If the policies are equally good, each of the tasks on which they differ is as likely to be the first's success as
+    the second's. The interval is that of Clopper and Pearson (1934) for the first's share of them, times their share
+    of all tasks. It is 0 to 0 if the policies differ on no task.
+
+    Args:
+        error: the largest chance that noise puts one end, such as the upper one, on the wrong side of 0.
+    """
+    common = first.scores.keys() & second.scores.keys()
+    won = sum(first.scores[task] > second.scores[task] for task in common)
+    lost = sum(first.scores[task] < second.scores[task] for task in common)
+    differing = won + lost
+    if not differing:
+        return Comparison(0.0, Interval(0.0, 0.0), len(common))
+    share = stats.binomtest(won, differing).proportion_ci(1 - 2 * error, method="exact")
+    low, high = ((2 * end - 1) * differing / len(common) for end in (share.low, share.high))
+    return Comparison((won - lost) / len(common), Interval(low, high), len(common))
+
+
 def is_sound(record: Validation) -> bool:
     """Whether enough episodes of a validation were judged (`MAX_UNJUDGED`)."""
     judged = record.success.n + (record.heldout.n if record.heldout is not None else 0)
@@ -142,12 +170,11 @@ def policy_to_restore(
     rollbacks: Sequence[Rollback],
     params: CheckpointParams,
     planned: int,
-    seed: int,
 ) -> tuple[Validation, Comparison] | None:
     """The policy to go back to after the newest validation, and how the newest compares with it; None to go on.
 
     Args:
-        planned: number of validations of the whole phase, m of the interval's level.
+        planned: number of validations of the whole phase, at most so many of which are compared in pairs.
     """
     if params.rollback is None or not validations or any(not rollback.by_hand for rollback in rollbacks):
         return None
@@ -157,6 +184,7 @@ def policy_to_restore(
     top = best(validations[:-1], available, rollbacks)
     if top is None:
         return None
-    comparison = compare(newest, top, seed, 1 - FALSE_DECISIONS / max(1, planned))
+    pairs = planned * (planned - 1) // 2
+    comparison = compare_exactly(newest, top, FALSE_DECISIONS / max(1, pairs))
     falls = -comparison.difference > params.rollback and comparison.interval.high < 0
     return (top, comparison) if falls else None

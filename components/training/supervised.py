@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 
@@ -45,6 +46,14 @@ class PackingCheck:
     def figures(self) -> dict[str, float]:
         """Both as figures of a stage's result."""
         return {"packed": float(self.packed), "packing_gap": self.packing_gap}
+
+
+class TrainingHealth(NamedTuple):
+    """How supervised training went."""
+
+    packing: PackingCheck
+    grad_norms: list[float]
+    """The norm of the gradient in each step before clipping; not of steps before a checkpoint from which it went on."""
 
 
 @dataclass(frozen=True)
@@ -83,8 +92,8 @@ def train_model(
     encoder = Encoder(vlm, params.model.image_cache)
     data = objective.samples(trajectories, encoder)
     saved = None if checkpoint is None else SupervisedCheckpoint(checkpoint, workers)
-    packing = train(vlm, encoder, data, optim, params.seed, report, workers, checkpoint=saved)
-    return TrainedModel(vlm, whole_state(vlm), len(trajectories), sum(map(len, data)), packing)
+    health = train(vlm, encoder, data, optim, params.seed, report, workers, checkpoint=saved)
+    return TrainedModel(vlm, whole_state(vlm), len(trajectories), sum(map(len, data)), health.packing)
 
 
 def train(
@@ -97,7 +106,7 @@ def train(
     workers: Workers = SINGLE_PROCESS,
     clock: UpdateClock | None = None,
     checkpoint: SupervisedCheckpoint | None = None,
-) -> PackingCheck:
+) -> TrainingHealth:
     """Train in place for `params.epochs`. All ranks call this alike.
 
     Args:
@@ -116,6 +125,7 @@ def train(
     forward, gap = checked_forward(vlm, encoder, samples, PLAIN, params.max_packing_gap, workers, clock)
     vlm.model.train()
     losses = [] if checkpoint is None else checkpoint.restore(vlm, optimizer, steps)
+    norms: list[float] = []
     for step, loss in enumerate(losses, 1):
         report(step, steps, loss)
     epochs = (batches(data, params.batch_size, seed, epoch) for epoch in range(params.epochs))
@@ -125,13 +135,13 @@ def train(
         noise = f"{seed}:{len(losses)}" if vlm.has_lora else None
         loss = accumulate_gradients(vlm, encoder, batch, params.micro_batch_tokens, forward, workers, noise)
         with forward.clock.optimizer():
-            optimizer_step(optimizer, vlm, params.max_grad_norm)
+            norms.append(optimizer_step(optimizer, vlm, params.max_grad_norm))
         losses.append(loss)
         report(len(losses), steps, loss)
         if checkpoint is not None:
             checkpoint.save_if_due(vlm, optimizer, steps, losses)
     vlm.model.eval()
-    return PackingCheck(forward.packed, gap)
+    return TrainingHealth(PackingCheck(forward.packed, gap), norms)
 
 
 def batches(data: Sequence[Sequence[WeightedSample]], size: int, seed: int, epoch: int) -> list[list[WeightedSample]]:
@@ -186,7 +196,7 @@ def add_gradients(
     Args:
         noise: as for `accumulate_gradients`. Each micro-batch has dropout of its own, whichever rank computes it.
     """
-    total = sum(item.weight * len(item.sample.response) for item in batch) / scale
+    total = sum(len(item.sample.response) for item in batch) / scale
     loss = 0.0
     samples = [item.sample for item in batch]
     micro_batches = list(enumerate(forward.micro_batches(samples, encoder, micro_batch_tokens)))
@@ -208,7 +218,7 @@ def part_of_loss(logprobs: Sequence[torch.Tensor], weights: Sequence[float], tot
     Args:
         logprobs: of each sample's response, (T,).
         weights: one for each sample.
-        total: the sum of the weights of all tokens of the step.
+        total: the number of response tokens of the step.
     """
     zero = torch.zeros((), device=logprobs[0].device)
     parts = (weight * logprobs_T.sum() for weight, logprobs_T in zip(weights, logprobs, strict=True))

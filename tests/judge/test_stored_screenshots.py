@@ -61,7 +61,7 @@ def test_a_judge_learns_the_same_from_screenshots_on_disk(tmp_path):
         data = samples(encoder, tmp_path)
         if not is_stored:
             held = [training_sample(t, verdicts[t.trajectory_id], PARAMS, encoder) for t in trajectories]
-            data = [[WeightedSample(sample)] for sample in held]  # both verdicts are equally frequent: weights of 1
+            data = [[WeightedSample(sample, item.weight)] for sample, [item] in zip(held, data, strict=True)]
         train(vlm, encoder, data, OPTIM, 1, lambda step, steps, loss: losses.append(loss))
         return losses, vlm.model.state_dict()
 

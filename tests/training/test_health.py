@@ -65,9 +65,9 @@ def test_figures_of_a_rollout_are_those_worked_out_by_hand():
             "masked_aborted": 0,
             "masked_judge": 0,
             "harness_errors": 0,
-            "format_ok_share": 3 / 5,
+            "format_ok_share": 2 / 4,
             "entropy_estimate": (0.75 + 1 + 2.25 + 3 + 0.75 + 4) / 14,
-            "turns_mean": (2 + 1 + 1 + 2 + 0) / 5,
+            "turns_mean": (2 + 1 + 1 + 0) / 4,
             "response_tokens_mean": (3 + 1 + 2 + 1 + 3 + 4) / 6,
         }
     )
@@ -85,6 +85,16 @@ def test_rewards_and_successes_are_those_of_the_first_members():
     figures = rollout_figures(SampledGroups(groups), TaskSampler([hard, easy], 0))
     assert (figures["reward_mean"], figures["success_rate"]) == (0.0, 0.25)
     assert (figures["effective_groups"], figures["masked_share"]) == (2, 0)
+
+
+def test_a_failing_environment_changes_neither_format_nor_turns():
+    task, failure = a_task(0), Termination.SANDBOX_ERROR
+    attempts = [attempt(number, task, [a_turn(0), a_turn(1)]) for number in range(2)]
+    attempts += [attempt(2, task, [], failure), attempt(3, task, [a_turn(0)], failure)]
+    rewards = [rewarded(t, 0, masked=t.termination is failure, format_ok=bool(t.turns)) for t in attempts]
+    figures = rollout_figures(SampledGroups([Group(task, attempts, rewards)]), TaskSampler([task], 0))
+    assert (figures["format_ok_share"], figures["turns_mean"]) == (1.0, 2.0)
+    assert figures["masked_share"] == 0.5
 
 
 def test_episodes_that_bugs_ended_are_counted_with_the_branches():
@@ -163,6 +173,13 @@ def test_the_health_line_has_each_figure_in_its_place():
 def test_the_health_line_gives_no_reasons_if_nothing_was_masked():
     unmasked = {"masked_share": 0.0, "masked_blocked": 0.0, "masked_judge": 0.0}
     assert "  masked 0.00  1500 tokens/s" in health_line(FIGURES | unmasked)
+
+
+def test_the_health_line_leaves_out_what_was_not_measured():
+    measured = {name: figures for name, figures in FIGURES.items() if name not in ("ratio_mean", "clip_fraction")}
+    assert "  groups 3/44  gap 7.7e-05  entropy 0.88  grad 9.99  " in health_line(measured)
+    idle = {name: figures for name, figures in measured.items() if name not in ("logprob_gap_max", "grad_norm")}
+    assert "  groups 3/44  entropy 0.88  turns 10.10  " in health_line(idle)
 
 
 def test_the_health_line_warns_that_a_run_does_not_pack():

@@ -283,21 +283,21 @@ def test_a_share_of_the_demonstrations_is_mixed_in():
 # ---- supervised training and the judge ------------------------------------------------------------------------------
 
 
-def test_the_supervised_loss_is_the_mean_over_weighted_tokens():
-    # weights 1 of 2 tokens, 3 of 1: (0.5 + 1.5 + 3 * 2) / (2 + 3) = 1.6
+def test_the_supervised_loss_weighs_tokens_and_divides_by_their_number():
+    # weights 1 of 2 tokens, 3 of 1: (0.5 + 1.5 + 3 * 2) / 3 = 8/3
     first, second = torch.tensor([-0.5, -1.5], requires_grad=True), torch.tensor([-2.0], requires_grad=True)
-    loss = part_of_loss([first, second], [1.0, 3.0], total=5.0)
+    loss = part_of_loss([first, second], [1.0, 3.0], total=3.0)
     loss.backward()
-    assert loss.item() == pytest.approx(1.6)
-    assert first.grad.tolist() == pytest.approx([-0.2, -0.2])
-    assert second.grad.tolist() == pytest.approx([-0.6])
-    parts = [part_of_loss([one.detach()], [w], 5.0).item() for one, w in ((first, 1.0), (second, 3.0))]
-    assert sum(parts) == pytest.approx(1.6)
+    assert loss.item() == pytest.approx(8 / 3)
+    assert first.grad.tolist() == pytest.approx([-1 / 3, -1 / 3])
+    assert second.grad.tolist() == pytest.approx([-1.0])
+    parts = [part_of_loss([one.detach()], [w], 3.0).item() for one, w in ((first, 1.0), (second, 3.0))]
+    assert sum(parts) == pytest.approx(8 / 3)
 
 
 def test_both_verdicts_of_the_judges_training_weigh_the_same():
-    # 1 success and 3 failures: 4 / (2 * 1) = 2, and 4 / (2 * 3) = 2/3
+    # 2 of 12 tokens are of the success and 10 of the failures: 12 / (2 * 2) = 3, and 12 / (2 * 10) = 3/5
     s, f = Outcome.SUCCESS, Outcome.FAILURE
-    assert balanced_weights([f, s, f, f], balance=True) == pytest.approx([2 / 3, 2, 2 / 3, 2 / 3])
-    assert balanced_weights([f, s, f, f], balance=False) == [1, 1, 1, 1]
-    assert balanced_weights([f, f], balance=True) == [1, 1]
+    assert balanced_weights([f, s, f, f], [4, 2, 3, 3], balance=True) == pytest.approx([0.6, 3, 0.6, 0.6])
+    assert balanced_weights([f, s, f, f], [4, 2, 3, 3], balance=False) == [1, 1, 1, 1]
+    assert balanced_weights([f, f], [4, 2], balance=True) == [1, 1]

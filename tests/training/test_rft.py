@@ -61,6 +61,16 @@ def test_a_round_makes_the_longest_right_attempt_likelier(played):
     assert again.loss < stats.loss
 
 
+def test_a_round_has_the_norm_of_its_gradient_and_no_figures_of_a_ratio(played):
+    _, attempts = played
+    learner = Learner.begin(random_vlm(), params(epochs=2))
+    figures = learner.update([group(attempts, 1.0, 1.0, 0.0)], 1).figures()
+    assert figures["grad_norm"] > 0
+    compared = {"ratio_mean", "clip_fraction", "logprob_gap_max", "logprob_gap_mean", "kl_mean"}
+    assert not compared & figures.keys()
+    assert not (compared | {"grad_norm"}) & NO_UPDATE.figures().keys()
+
+
 def test_a_round_shuffles_turns_or_trajectories_as_the_recipe_says(played, monkeypatch):
     _, attempts = played
     given = []

@@ -224,6 +224,9 @@ def test_batches_of_trajectories_hold_less_than_60_percent_of_the_tokens():
 
 
 def test_weights_scale_a_samples_share_of_the_loss():
+    """A step in which all samples weigh 3 counts three times as much as one in which all weigh 1, so a rare class keeps
+    its weight in steps of its own."""
+
     def loss(weights: list[float]) -> float:
         vlm = random_vlm()
         encoder = Encoder(vlm)
@@ -243,8 +246,9 @@ def test_weights_scale_a_samples_share_of_the_loss():
         )
         return seen[0]
 
-    first, second, both = loss([1, 0]), loss([0, 1]), loss([3, 1])
-    assert both == pytest.approx((3 * first + second) / 4, rel=1e-5)
+    first, second = loss([1, 0]), loss([0, 1])
+    assert loss([3, 1]) == pytest.approx(3 * first + second, rel=1e-5)
+    assert loss([3, 3]) == pytest.approx(3 * (first + second), rel=1e-5)
 
 
 def test_a_response_does_not_open_a_thought_that_its_prompt_has_opened():
@@ -287,8 +291,8 @@ def test_a_packing_that_is_wrong_is_noticed_and_not_trained_with(break_packing):
             [WeightedSample(Sample(prompt, [300 + i, 400 + i, encoder.end_id]))] for i, prompt in enumerate(prompts)
         ]
         params = OPTIM.model_copy(update={"epochs": 2, "lr": 1e-3, "max_packing_gap": max_gap})
-        checked = train(vlm, encoder, data, params, seed=1, report=lambda step, steps, loss: None)
-        return dict(vlm.model.named_parameters()), checked.figures
+        health = train(vlm, encoder, data, params, seed=1, report=lambda step, steps, loss: None)
+        return dict(vlm.model.named_parameters()), health.packing.figures
 
     def distance(first: dict[str, torch.Tensor], second: dict[str, torch.Tensor]) -> torch.Tensor:
         return torch.cat([(first[name] - weight).abs().flatten() for name, weight in second.items()])

@@ -14,9 +14,10 @@ from components.params import MMGRPOParams
 from components.training.agreement import TrainerMismatch
 from components.training.forward import Forward, PackingWarning, naive_logprobs, score, token_count
 from components.training.objectives import policy_gradient
+from components.training.objectives.mm_grpo import MMGRPO
 from components.training.objectives.policy_gradient import number_of_steps
 from components.training.objectives.sft import demonstrations
-from components.training.objectives.surrogate import group_advantages
+from components.training.objectives.surrogate import Credit, group_advantages
 from components.training.optim import Diverged, optimizer_step
 from components.training.update_clock import UpdateClock
 from tests.samples import objective as parameters
@@ -258,6 +259,20 @@ def test_the_turns_of_a_group_are_spread_over_the_steps(rolled, monkeypatch):
     update(model, [first, second] * 2, params, torch.optim.AdamW(model.trainable(), lr=0.0))
     every = {credit for group in (first, second) for credit in group_advantages(group)}
     assert steps == [every, every], "each step has turns of both kinds of groups, with either reward"
+
+
+def test_turns_of_weight_0_are_not_learned_from(rolled, monkeypatch):
+    """Else a step of such turns alone would divide 0 by 0."""
+    vlm, trajectories = rolled
+    group, params = group_of(trajectories, [1, 0, 0, 1]), RL.model_copy(update={"batch_turns": 2})
+    kept = [[Credit(1.0)] * len(t.turns) if number in (0, 3) else [] for number, t in enumerate(trajectories)]
+
+    def weights(unlearned: Credit | None) -> torch.Tensor:
+        credits = [own or [unlearned] * len(t.turns) for own, t in zip(kept, trajectories, strict=True)]
+        monkeypatch.setattr(MMGRPO, "iteration_credits", lambda self, groups: [credits])
+        return weights_after(vlm, group, params)[0]
+
+    assert weights(Credit(1.0, weight=0.0)).equal(weights(None))
 
 
 def test_replay_adds_the_weighted_loss_of_demonstrations_to_each_step(rolled):

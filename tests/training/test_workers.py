@@ -53,6 +53,8 @@ def test_two_processes_take_the_steps_of_one(tmp_path, of_two_processes, case):
     one = teach(workers, objective, kind, tmp_path / "alone/checkpoint.pt")
     assert [rank for rank, *_ in two["processes"]] == [0, 1]
     assert len({tuple(sums) for _, *sums in two["processes"]}) == 1, "they have drifted apart"
+    if kind == "vision":
+        assert two["stats"]["encodings_per_image"] >= 1, "a sharded tower encodes in every pass"
     apart = (torch.tensor(two["weights"]) - torch.tensor(one["weights"])).abs()
     if kind == "bfloat16":  # products are rounded, and the sums of both runs have other orders
         step = torch.tensor(one["weights"]) - weights(prepared(kind))

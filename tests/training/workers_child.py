@@ -6,7 +6,7 @@ import json
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, replace
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -138,7 +138,7 @@ def teach(workers: Workers, objective: str, kind: str, checkpoint: Path) -> dict
             expected = {name: tensor.to(vlm.compute_dtype).to(tensor.dtype) for name, tensor in expected.items()}
         assert published.keys() == expected.keys()
         assert all(torch.equal(published[name], expected[name]) for name in published)
-    return {"stats": asdict(stats), "losses": losses, "processes": same, "weights": updated.tolist()}
+    return {"stats": stats.figures(), "losses": losses, "processes": same, "weights": updated.tolist()}
 
 
 class Killed(RuntimeError):
@@ -195,7 +195,7 @@ def overlap(workers: Workers, model: Path) -> list[dict]:
     checkpoint = model.with_name("checkpoint.pt")
     sampled, trained, stats = [], [adapters(learners)], []
     for number in (1, 2, 3):
-        stats.append(asdict(learners.run(Learner.update, groups, number)))
+        stats.append(learners.run(Learner.update, groups, number).figures())
         with learners.local.at_earlier_update(1):
             sampled.append(adapters(learners))
         trained.append(adapters(learners))
@@ -220,7 +220,7 @@ def encode_images(workers: Workers, cache: Path) -> dict:
     params = RL.model_copy(update={"objective": parameters("m_grpo", epochs=2, kl=0.1), "micro_batch_tokens": 150})
     optimizer = torch.optim.SGD(vlm.trainable(), lr=0.1)
     kept = ImageCacheParams(disk_gib=0.01, directory=str(cache))
-    return asdict(update(vlm, groups, params, optimizer, vlm.frozen_copy(), workers=workers, image_cache=kept))
+    return update(vlm, groups, params, optimizer, vlm.frozen_copy(), workers=workers, image_cache=kept).figures()
 
 
 def compare(learner: Learner, drawn: list, sft: Path, sharded: bool) -> dict[str, tuple[float, int]]:

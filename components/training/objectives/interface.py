@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import ClassVar, Self
 
 import torch
@@ -60,22 +60,25 @@ class UpdateStats:
     demonstrations that are trained on, as if no prefix were shared. `images`, `preparations_per_image` and
     `encodings_per_image` are those of `ImageFigures`. `train_s` is the wall time of the update, and `encoding_s`,
     `forward_s`, `backward_s` and `optimizer_s` are parts of it (`UpdateClock`), in seconds of the main process. The
-    rest are means over the optimiser steps.
+    rest are means over the optimiser steps; `grad_norm` is before clipping.
+
+    None is what the update did not measure: all that is compared with the rollout if the objective compares nothing,
+    the KL if it has no reference, and the norm if no step was taken.
     """
 
     turns: int
     steps: int
-    logprob_gap_max: float
-    logprob_gap_mean: float
     packed: float
     packing_gap: float
     loss: float
-    ratio_mean: float
-    clip_fraction: float
-    kl_mean: float
-    grad_norm: float
     tokens_per_s: float
     train_s: float
+    logprob_gap_max: float | None = None
+    logprob_gap_mean: float | None = None
+    ratio_mean: float | None = None
+    clip_fraction: float | None = None
+    kl_mean: float | None = None
+    grad_norm: float | None = None
     images: float = 0.0
     preparations_per_image: float = 0.0
     encodings_per_image: float = 0.0
@@ -84,19 +87,17 @@ class UpdateStats:
     backward_s: float = 0.0
     optimizer_s: float = 0.0
 
+    def figures(self) -> dict[str, float]:
+        """What was measured, by name."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
+
 
 NO_UPDATE = UpdateStats(
     turns=0,
     steps=0,
-    logprob_gap_max=0.0,
-    logprob_gap_mean=0.0,
     packed=1.0,
     packing_gap=0.0,
     loss=0.0,
-    ratio_mean=1.0,
-    clip_fraction=0.0,
-    kl_mean=0.0,
-    grad_norm=0.0,
     tokens_per_s=0.0,
     train_s=0.0,
 )

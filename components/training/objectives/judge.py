@@ -3,10 +3,11 @@
 The loss is that of `objectives.supervised` with one sample per trajectory: the response is the label's rationale and
 its verdict, the prompt is the question that the judge will get, and
 
-    w_i = N / (2 N_c)      for N_c of the N trajectories with the verdict c of i
+    w_i = T / (2 T_c)      for T_c of the T response tokens of all trajectories, those with the verdict c of i
 
-so that both verdicts weigh the same, however rare successes are. With `judge.distill.balance: false`, or where all
-verdicts are the same, every w_i is 1.
+so that over an epoch both verdicts have the same share of the loss, however rare successes are, however long the
+rationales of each are, and however the samples fall into steps. The weights of tokens have mean 1. With
+`judge.distill.balance: false`, or where all verdicts are the same, every w_i is 1.
 
 Deviation: the paper does not mention weights.
 """
@@ -38,16 +39,24 @@ class JudgeDistillation(SupervisedObjective):
     @override
     def samples(self, trajectories: Sequence[Trajectory], encoder: Encoder) -> list[list[WeightedSample]]:
         verdicts = [self.verdicts[trajectory.trajectory_id] for trajectory in trajectories]
-        weights = balanced_weights([verdict.outcome for verdict in verdicts], self.params.judge.distill.balance)
-        return [
-            [WeightedSample(self.folder.sample(training_sample(trajectory, verdict, self.params, encoder)), weight)]
-            for trajectory, verdict, weight in zip(trajectories, verdicts, weights, strict=True)
+        samples = [
+            self.folder.sample(training_sample(trajectory, verdict, self.params, encoder))
+            for trajectory, verdict in zip(trajectories, verdicts, strict=True)
         ]
+        outcomes, tokens = [verdict.outcome for verdict in verdicts], [len(sample.response) for sample in samples]
+        weights = balanced_weights(outcomes, tokens, self.params.judge.distill.balance)
+        return [[WeightedSample(sample, weight)] for sample, weight in zip(samples, weights, strict=True)]
 
 
-def balanced_weights(outcomes: Sequence[Outcome], balance: bool) -> list[float]:
-    """One weight for each labelled trajectory, success or failure."""
-    count = {outcome: outcomes.count(outcome) for outcome in (Outcome.SUCCESS, Outcome.FAILURE)}
-    if not balance or not all(count.values()):
+def balanced_weights(outcomes: Sequence[Outcome], tokens: Sequence[int], balance: bool) -> list[float]:
+    """One weight for each labelled trajectory, success or failure.
+
+    Args:
+        tokens: the length of each response.
+    """
+    of_class = dict.fromkeys((Outcome.SUCCESS, Outcome.FAILURE), 0)
+    for outcome, length in zip(outcomes, tokens, strict=True):
+        of_class[outcome] += length
+    if not balance or not all(of_class.values()):
         return [1.0] * len(outcomes)
-    return [len(outcomes) / 2 / count[outcome] for outcome in outcomes]
+    return [sum(tokens) / 2 / of_class[outcome] for outcome in outcomes]

@@ -129,7 +129,7 @@ def turn_samples(
         for trajectory, turn_credits in zip(group.episodes, group_credits, strict=True):
             episode = next(episodes)
             for turn, credit in zip(trajectory.turns, turn_credits, strict=True):
-                if credit is None:
+                if credit is None or not credit.weight:
                     continue
                 sample = policy_sample(trajectory, turn, renderer, encoder)
                 logprobs_T = torch.tensor(turn.logprobs, device=encoder.device)
@@ -159,7 +159,7 @@ class _PolicyUpdate:
         context, rl = self.context, self.rl
         vlm, started, clock = context.vlm, time.monotonic(), UpdateClock()
         turns = turn_samples(groups, context.renderer, context.encoder, self.objective)
-        if not any(turn.credit.weight for turn in turns):
+        if not turns:
             return NO_UPDATE
         vlm.model.eval()
         samples = [turn.sample for turn in turns]
@@ -203,7 +203,7 @@ class _PolicyUpdate:
             loss=sum(losses) / len(losses),
             ratio_mean=sum(turn.ratio_sum for turn in stats) / tokens,
             clip_fraction=sum(turn.clipped for turn in stats) / tokens,
-            kl_mean=sum(turn.kl_sum for turn in stats) / tokens,
+            kl_mean=None if context.reference is None else sum(turn.kl_sum for turn in stats) / tokens,
             grad_norm=sum(norms) / len(norms),
             tokens_per_s=(passes * token_count(samples) + token_count(self.replayed)) / seconds,
             train_s=seconds,

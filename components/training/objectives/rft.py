@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from typing import ClassVar, Self
 
 from typing_extensions import override
@@ -122,14 +122,14 @@ class RFT(Objective):
             weight_decay=rl.weight_decay,
             max_grad_norm=rl.max_grad_norm,
         )
-        packing = train(context.vlm, context.encoder, data, optim, context.seed, report, context.workers, clock)
+        trained = train(context.vlm, context.encoder, data, optim, context.seed, report, context.workers, clock)
         seconds = time.monotonic() - started
-        return replace(
-            NO_UPDATE,
+        return UpdateStats(
             turns=len(samples),
             steps=len(losses),
-            **packing.figures,
+            **trained.packing.figures,
             loss=sum(losses) / len(losses),
+            grad_norm=sum(trained.grad_norms) / len(trained.grad_norms),
             tokens_per_s=self.params.epochs * token_count(samples) / seconds,
             train_s=seconds,
             **asdict(clock),

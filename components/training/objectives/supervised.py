@@ -2,9 +2,10 @@
 
 `training.supervised.train` minimises, over the samples i of an optimiser step,
 
-    loss = - sum_i w_i sum_k log pi(y_ik | x_i, y_i<k)  /  sum_i w_i |y_i|
+    loss = - sum_i w_i sum_k log pi(y_ik | x_i, y_i<k)  /  sum_i |y_i|
 
-where y_i is the response, x_i the prompt and w_i the sample's weight.
+where y_i is the response, x_i the prompt and w_i the sample's weight. The divisor has no weights: they would cancel in
+a step whose samples all weigh the same, and a rare class would lose what its weight gives it.
 """
 
 from __future__ import annotations

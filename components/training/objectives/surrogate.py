@@ -32,7 +32,8 @@ class TurnTokens:
 
 @dataclass(frozen=True)
 class Credit:
-    """A turn's advantage, and its weight in the mean over the turns of an optimiser step."""
+    """A turn's advantage, and its weight in the mean over the turns of an optimiser step. A turn of weight 0 is not
+    learned from."""
 
     advantage: float
     weight: float = 1.0
