@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -324,7 +324,8 @@ class _Clock:
 
         def save() -> None:
             while not ended.wait(SAVED_EVERY_S):
-                store.write_json(self._path, self.spans)
+                with suppress(OSError):  # of a full disk, or of a shared one: the next time may do
+                    store.write_json(self._path, self.spans)
 
         thread = threading.Thread(target=save, daemon=True)
         thread.start()

@@ -12,7 +12,8 @@ from components.store import read_table, write_table
 from components.tasks import curate
 
 TRAJECTORIES, VERDICTS = Path("data/teacher/trajectories.parquet"), Path("data/teacher/verdicts.parquet")
-EVALUATION = [Path("data/pools/eval.parquet"), Path("data/pools/heldout.parquet")]
+EVALUATION = [Path(f"data/pools/{pool}.parquet") for pool in ("eval", "heldout", "validation")]
+"""The tasks that no demonstration may have: on those of the last pool, RL chooses the policy that it publishes."""
 OUT = Path("data/sft/trajectories.parquet")
 
 

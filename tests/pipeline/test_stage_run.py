@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import subprocess
 import sys
 import time
 from pathlib import Path
+from unittest.mock import DEFAULT, Mock
 
 import pytest
 import yaml
@@ -217,6 +219,17 @@ def test_the_time_of_a_killed_try_counts_though_it_reports_no_progress(monkeypat
         began = time.monotonic()
         while not saved.exists() or read_json(saved)[-1][1] - read_json(saved)[-1][0] < 0.5:
             assert time.monotonic() - began < 30, "nothing is written while the stage computes"
+            time.sleep(0.05)
+
+
+def test_times_are_saved_again_after_an_error_of_writing(monkeypatch):
+    monkeypatch.setattr(stage_run, "SAVED_EVERY_S", 0.05)
+    fails = Mock(side_effect=[OSError(errno.ENOSPC, "No space left on device"), *[DEFAULT] * 10_000])
+    monkeypatch.setattr(stage_run.store, "write_json", fails)
+    with stage_run._Clock(Path("spans.json")).running():
+        began = time.monotonic()
+        while fails.call_count < 3:
+            assert time.monotonic() - began < 30, "the thread ended at the error"
             time.sleep(0.05)
 
 

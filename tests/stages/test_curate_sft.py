@@ -12,6 +12,7 @@ import yaml
 from components.agent import Renderer
 from components.params import load
 from components.pipeline.demonstrations import DemonstrationError, add_demonstration, observed_as
+from components.quality import QualityError
 from components.records import Task, Termination, Trajectory, Verdict
 from components.stages import curate_sft
 from components.store import read_table, write_table
@@ -34,8 +35,11 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def demonstration(**changes: object) -> Trajectory:
-    params, task = load(), a_task(5, task_id="run-5", intent="Add a red tent.", website="127.0.0.1")
+ADD_TENT = a_task(5, task_id="run-5", intent="Add a red tent.", website="127.0.0.1")
+
+
+def demonstration(task: Task = ADD_TENT, **changes: object) -> Trajectory:
+    params = load()
     renderer = Renderer(params.agent, params.observation, params.model.think_prefix)
     turn = a_turn(0, token_ids=[], logprobs=[])
     prompt = renderer.prompt(task, [], turn.observation)
@@ -79,6 +83,14 @@ def test_demonstrations_that_are_added_at_once_are_all_kept(checkout: Path) -> N
 def test_a_demonstration_that_does_not_fit_the_recipe_is_refused(checkout: Path, changes, message) -> None:
     add_demonstration(demonstration(**changes), FILE)
     with pytest.raises(DemonstrationError, match=message):
+        curate_sft.main()
+
+
+@pytest.mark.parametrize("pool", curate_sft.EVALUATION, ids=lambda pool: pool.stem)
+def test_a_demonstration_of_a_task_that_measures_is_refused(checkout: Path, pool: Path) -> None:
+    (task,) = read_table(pool, Task)
+    add_demonstration(demonstration(task), FILE)
+    with pytest.raises(QualityError, match="the model is evaluated on these tasks"):
         curate_sft.main()
 
 
