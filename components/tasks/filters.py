@@ -172,8 +172,9 @@ def _first_on_the_page(task: Task, others: Iterable[Task]) -> str | None:
 
 def _on_other_pages(task: Task, other: Task) -> bool:
     """Whether both tasks begin on pages of one host, none of them its root, and these differ."""
-    hosts, pages = zip(*(_start_pages(start_tabs(one.start_url)) for one in (task, other)), strict=True)
-    return hosts[0] == hosts[1] and pages[0] != pages[1] and all(page[0] != ("", "") for page in pages)
+    host, pages = _start_pages(start_tabs(task.start_url))
+    other_host, other_pages = _start_pages(start_tabs(other.start_url))
+    return host == other_host and pages != other_pages and ("", "") not in (pages[0], other_pages[0])
 
 
 def _start_pages(tabs: Sequence[str]) -> tuple[str, list[tuple[str, str]]]:

@@ -168,11 +168,11 @@ def _fetched(backend: Backend, name: str, number: str) -> ModelVersion:
     try:
         path = Path(with_retries(get))
     except (MlflowException, OSError) as error:
-        has = f"{name} has version {version.version}, but its files at {version.source}"
+        place = f"{name} has version {version.version}, but its files at {version.source}"
         if os.strerror(errno.ENOSPC) in str(error):  # MLflow passes the error of a file on as text
-            raise TrackingError(f"{has} do not fit on the disk of {DOWNLOADS}: free space and run again") from error
+            raise TrackingError(f"{place} do not fit on the disk of {DOWNLOADS}: free space and run again") from error
         raise TrackingError(
-            f"{has} cannot be read ({_cause(error)}): if they are missing or damaged, restore them, or move an "
+            f"{place} cannot be read ({_cause(error)}): if they are missing or damaged, restore them, or move an "
             "alias that leads to it, such as `champion`, to another version in the MLflow UI; else remove the cause "
             "and run again"
         ) from error
