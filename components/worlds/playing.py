@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 from components.records import StateCheck, Task, ToolCall
 from components.worlds.oracle import GIVE_UP, Oracle
+from components.worlds.target import absence
 
 if TYPE_CHECKING:
-    from components.browser import BrowserPool, Session
+    from components.browser import BrowserPool, Listed, Session
 
 MAX_TURNS = 80
 NOT_ACTIONS = ("scroll", "wait", "done")
@@ -34,15 +35,19 @@ async def play(session: Session, oracle: Oracle) -> int:
     from components.browser import parse_elements
 
     actions = 0
+    views: list[list[Listed]] = []
     for _ in range(MAX_TURNS):
-        turn = oracle.next(parse_elements(await session.oracle()))
+        views.append(parse_elements(await session.oracle()))
+        turn = oracle.next(views[-1])
         result = await session.step(turn.calls)
         failed = [line for line in result.feedback if line.startswith("Failed")]
         if failed:
             raise RuntimeError(f"{turn.thought}: {failed[0]}")
-        actions += not any(call.name in NOT_ACTIONS for call in turn.calls)
-        if session.answer == GIVE_UP:
-            raise RuntimeError(f"the oracle gives up at {result.observation.url}: {turn.thought}")
+        if session.answer == GIVE_UP and oracle.wanted is not None:
+            reason = absence(oracle.wanted, views)
+            raise RuntimeError(f"the oracle gives up at {result.observation.url}: {reason}")
+        if not any(call.name in NOT_ACTIONS for call in turn.calls):
+            actions, views = actions + 1, []
         if result.done:
             return actions
     raise RuntimeError(f"the oracle did not end within {MAX_TURNS} turns; its last thought: {turn.thought}")
