@@ -12,7 +12,6 @@ from pydantic import PlainValidator
 from components.browser import written_name
 from components.worlds.oracle import (
     Step,
-    Target,
     back,
     choose,
     click,
@@ -25,6 +24,7 @@ from components.worlds.oracle import (
     switch_tab,
 )
 from components.worlds.own_site.texts import Facts, address, formatted
+from components.worlds.target import Target
 
 
 def steps_of(raw: Sequence[dict[str, Any]], facts: Facts, origin: str) -> list[Step]:
@@ -64,8 +64,11 @@ def _step(raw: Any) -> dict[str, Any]:
     """
     if not isinstance(raw, dict) or len(raw) != 1:
         raise ValueError(f"a step is one key with its value, such as `click: button Save`, not {raw!r}")
+    ((kind, value),) = raw.items()
+    if isinstance(value, dict) and "{" in str(value.get("number")):
+        value = {**value, "number": 0}  # it is known when the parameter is filled in
     try:
-        parsed(raw)
+        parsed({kind: value})
     except TypeError as error:
         raise ValueError(f"the step {raw!r}: {error}") from error
     return raw
@@ -101,7 +104,7 @@ def parsed(raw: Mapping[str, Any], origin: str = "") -> Step:
         known = ", ".join(STEP_KEYS.get(kind, ())) or "none"
         raise ValueError(f"{kind} has no key {unknown[0]!r}; its keys: {known}")
     texts = {key: _literal(key, part) for key, part in fields.items() if key in TEXT_KEYS}
-    place: dict[str, Any] = {"number": int(fields.get("number", 0))}
+    place: dict[str, Any] = {"number": _number(fields.get("number", 0))}
     if "after" in fields:
         place["after"] = _pattern(texts["after"])
     shown = _pattern(texts.get("value", "*"))
@@ -138,10 +141,22 @@ def parsed(raw: Mapping[str, Any], origin: str = "") -> Step:
         case "close_tab":
             return close_tab()
     raise ValueError(
-        f"the step {dict(raw)!r} is none of `click: button Save`, `fill: {{field: …, text: …}}`, "
+        f"the step {dict(raw)!r} is none of `click: button Save`, "
+        "`click: {role: button, name: Save, after: …}`, `fill: {field: …, text: …}`, "
         "`choose: {select: …, option: …}`, `press: [Enter]`, `goto: /path`, `back:`, "
         "`scroll: {direction: down, amount: 0.5}`, `switch_tab: 1`, `new_tab:`, `close_tab:`"
     )
+
+
+def _number(value: object) -> int:
+    """Which of several elements.
+
+    Raises:
+        ValueError: it is no whole number.
+    """
+    if isinstance(value, bool) or not re.fullmatch(r"-?\d+", str(value).strip()):
+        raise ValueError(f"number is a whole number, or a parameter that has one, not {value!r}")
+    return int(str(value))
 
 
 def _pattern(name: str) -> str:

@@ -5,12 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from pydantic import TypeAdapter
 
 from components.browser import Listed, written_name
-from components.worlds.own_site.steps import steps_of
+from components.worlds.own_site.steps import OracleStep, steps_of
 from components.worlds.own_site.texts import Facts
 
 LONG = "Cordless drill with two batteries, a charger, nine bits and a case of steel"
+
+
+def read_steps(*steps: dict[str, Any]) -> list[dict[str, Any]]:
+    """Steps as `site.yaml` is read."""
+    return TypeAdapter(list[OracleStep]).validate_python([*steps])
 
 
 def page(*names: str, role: str = "link") -> list[Listed]:
@@ -42,3 +48,17 @@ def test_a_star_stands_for_any_text_of_a_long_name(name: str) -> None:
 
 def test_a_name_that_was_cut_is_no_other_one() -> None:
     assert found({"click": "link {tool}"}, {"tool": f"Other {LONG}"}, page(LONG)) is None
+
+
+def test_a_parameter_may_be_the_number_of_an_element() -> None:
+    step = {"click": {"role": "link", "name": "Back", "number": "{loan[row]}"}}
+    assert read_steps(step) == [step]
+    assert found(step, {"loan": {"row": 2}}, page("Tool shed", "Back", "Back", "Back")) == 3
+
+
+@pytest.mark.parametrize("number", ["last", 1.5, True, "{loan[name]}"])
+def test_a_number_that_is_none_is_refused(number: object) -> None:
+    step = {"click": {"role": "link", "name": "Back", "number": number}}
+    value = "Ladder" if number == "{loan[name]}" else number
+    with pytest.raises(ValueError, match=f"number is a whole number, or a parameter that has one, not {value!r}"):
+        steps_of(read_steps(step), {"loan": {"name": "Ladder"}}, "")
