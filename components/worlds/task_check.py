@@ -38,7 +38,7 @@ class TaskCheck:
         """Note what the oracle got, which should be 1, and its number of actions."""
         self.rewards["oracle"], self.actions = check.reward, actions
         if check.reward != 1:
-            self.problems += [*check.missing, *check.side_effects]
+            self.problems += [*(f"missing: {effect}" for effect in check.missing), *check.side_effects]
             self.problems += ["the oracle's answer is wrong"] if check.answer_ok is False else []
 
     def add_cheats(self, checks: Mapping[str, StateCheck | None]) -> None:

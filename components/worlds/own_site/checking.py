@@ -20,7 +20,9 @@ from components.browser import BrowserPool
 from components.params import BrowserParams
 from components.records import StateCheck, Task
 from components.worlds.own_site.instances import Instance
+from components.worlds.own_site.schema import require_names
 from components.worlds.own_site.site import OwnEpisode
+from components.worlds.own_site.site_file import OwnSiteError
 from components.worlds.playing import answer_only, play
 from components.worlds.task_check import TaskCheck
 
@@ -42,12 +44,18 @@ async def check_tasks(
     """Check the tasks `first` to `first + count - 1` of each template, one after the other.
 
     Raises:
-        OwnSiteError: a template has no task `first`.
+        OwnSiteError: a template has no task `first`, or a rule names a table or column that the state does not have.
     """
     templates = world.templates()
     for name in names:
         templates.require(name, first, "--first-seed")
-    async with BrowserPool(params, world.site(), "elements") as pool:
+    pages = world.site()
+    try:
+        require_names(world.definition, names, await pages.columns())
+    except OwnSiteError:
+        await pages.stop()
+        raise
+    async with BrowserPool(params, pages, "elements") as pool:
         for name in names:
             for instance in templates.instances(name, first, count):
                 yield await check_instance(instance, templates.variants(instance), pool)
