@@ -24,6 +24,7 @@ class TaskCheck:
         is_repeatable: whether a second run of the oracle left the same data.
         seconds: the time of all runs.
         problems: what is wrong, in sentences; none if the task is sound.
+        notes: what a person should look at, because no run can decide it.
     """
 
     task_id: str
@@ -33,6 +34,7 @@ class TaskCheck:
     is_repeatable: bool = False
     seconds: float = 0.0
     problems: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
     def add_oracle(self, check: StateCheck, actions: int) -> None:
         """Note what the oracle got, which should be 1, and its number of actions."""
