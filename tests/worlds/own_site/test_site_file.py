@@ -28,7 +28,10 @@ from tests.worlds.own_site.packages import Change, changed
             ),
             "finish_item.parameters.item has no values; its SQL finds no row .* let `prepare` make such rows",
         ),
-        (lambda site: site["tasks"]["add_item"].update(login="ola"), "no login 'ola' in logins, which has kim"),
+        (
+            lambda site: site["tasks"]["add_item"].update(login="ola"),
+            r"tasks\.add_item\.login = 'ola': there is no such login in logins, which has kim",
+        ),
         (lambda site: site["tasks"]["add_item"].update(effects=[]), "a task needs a rule"),
         (
             lambda site: site["tasks"]["add_item"].update(oracle=[{"klick": "button Add"}]),
@@ -91,7 +94,7 @@ from tests.worlds.own_site.packages import Change, changed
             lambda site: site["tasks"]["count_open"].update(answer={"phrase": {"sql": "SELECT x'41' AS name"}}),
             r"finds bytes \(a BLOB\) in name; convert them in the SQL",
         ),
-        (lambda site: site.update(stray={"post": "/add", "as": "ola"}), "no login 'ola' in logins"),
+        (lambda site: site.update(stray={"post": "/add", "as": "ola"}), r"stray\.as = 'ola': there is no such login"),
         (lambda site: site.update(stray={"post": "add"}), "add must begin with /"),
         (lambda site: site["tasks"]["add_item"].update(start="add"), "start: String should match pattern"),
         (lambda site: site["tasks"]["add_item"].update(parameters={"title": ["a", True]}), "put it in quotes"),
