@@ -343,6 +343,19 @@ def test_what_the_recipe_cannot_do_is_a_problem(world: OwnSite) -> None:
     assert "browser.start_timeout_s = 60, within which an episode begins" in world.problems(params)[1]
 
 
+def test_an_oracle_that_is_longer_than_the_teachers_turns_is_a_problem(world: OwnSite) -> None:
+    params = recipe()
+    limit = params.teacher.max_steps
+    oracle = [{"click": "button Add"}] * (limit - 1)
+    world.definition.tasks["add_item"].__dict__["oracle"] = oracle
+    assert world.problems(params) == []
+    world.definition.tasks["add_item"].__dict__["oracle"] = [*oracle, {"back": None}]
+    (problem,) = world.problems(params)
+    assert problem.startswith(
+        f"train: the oracle needs more turns than teacher.max_steps = {limit} in add_item ({limit + 1}),"
+    )
+
+
 def test_a_database_that_prepare_did_not_make_is_named(world: OwnSite) -> None:
     world.definition.state.__dict__["sqlite"] = ["data/todo.db"]
     with pytest.raises(OwnSiteError, match=r"state\.sqlite: `prepare` of notes made no data/todo\.db"):
