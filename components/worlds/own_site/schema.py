@@ -37,10 +37,10 @@ def require_names(site: SiteFile, families: Sequence[str], columns: Columns) -> 
     for family in families:
         template = site.tasks[family]
         tables = {rule.name: _table_of(rule) for rule in template.effects if rule.name}
-        for key, rules in (("effects", template.effects), ("may", template.may)):
-            for number, rule in enumerate(rules):
-                place = f"tasks.{family}.{key}.{number}"
-                problems += [f"{place}: {problem}" for problem in _of_rule(rule, tables, columns)]
+        rules: dict[str, EffectRule | MayRule] = {f"effects.{at}": rule for at, rule in enumerate(template.effects)}
+        rules |= {f"may.{at}": rule for at, rule in enumerate(template.may)}
+        for place, rule in rules.items():
+            problems += [f"tasks.{family}.{place}: {problem}" for problem in _of_rule(rule, tables, columns)]
     if problems:
         raise OwnSiteError("\n".join(["the rules do not fit the state of the application:", *problems]))
 
