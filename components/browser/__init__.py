@@ -45,7 +45,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from components.browser.axtree import Placed
-from components.browser.elements import Listed, element_list, parse_elements
+from components.browser.elements import Listed, element_list, parse_elements, written_name
 from components.browser.environment import Environment, Environments, StepResult
 from components.browser.errors import (
     BlockedError,
@@ -90,6 +90,7 @@ __all__ = [
     "find_chromium",
     "open_browsers",
     "parse_elements",
+    "written_name",
 ]
 
 _DRIVING = {

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from re import compile as pattern
+from re import sub
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -38,6 +39,9 @@ _LINE = pattern(
     r'(?: value "(?P<value>[^"]*)")?(?: options "(?P<options>[^"]*)")?'
     r"(?P<words>(?: [a-z]+)*) (?P<x>\d+) (?P<y>\d+)$"
 )
+MAX_NAME = 60
+"""Characters of a name, as JavaScript counts them: units of UTF-16. A longer one is cut to `CUT_NAME` and `...`."""
+CUT_NAME = 57
 
 
 @dataclass(frozen=True)
@@ -98,6 +102,22 @@ def parse_elements(text: str) -> list[Listed]:
             Listed(match["role"], name, match["value"] or "", frozenset(words), *place, options, match["owner"] or "")
         )
     return elements
+
+
+def written_name(text: str, is_cut: bool = True) -> str:
+    """A name or value as a line of an element list writes it between quotes, such as `Wrench 1/2'` for `Wrench  1/2"`.
+
+    It is what `quoted` and `clean` of `controls.js` make of a text.
+
+    Args:
+        is_cut: whether a long one is cut.
+    """
+    shown = sub(r"\s+", " ", text.replace("\u200b", "")).strip().replace('"', "'")
+    units = shown.encode("utf-16-le", "surrogatepass")
+    if not is_cut or len(units) <= 2 * MAX_NAME:
+        return shown
+    begin = units[: 2 * CUT_NAME].decode("utf-16-le", "surrogatepass")
+    return f"{begin.encode(errors='replace').decode()}..."  # records have no half of a character
 
 
 def script(request: dict, keep: bool = False) -> str:

@@ -81,7 +81,8 @@ def _list(tables: list[Path]) -> None:
     for table in tables:
         print(f"{table}:")
         for trajectory in iter_named_table(table, Trajectory):
+            reward = "-" if trajectory.site_reward is None else f"{trajectory.site_reward:g}"
             print(
                 f"  {trajectory.trajectory_id}  {len(trajectory.turns)} turns  {trajectory.termination}  "
-                f"{trajectory.task.intent[:70]}"
+                f"reward {reward}  {trajectory.task_id}  {trajectory.task.intent[:70]}"
             )

@@ -99,18 +99,18 @@ def check(options: argparse.Namespace) -> int:
     from components.plugins import UnknownKindError
     from components.worlds import WorldError, world_class
 
-    async def play() -> tuple[int, int]:
+    async def play() -> tuple[int, int, int]:
         kind = world_class(options.name)
         if kind.forgeable:
             print(f"{kind.name} can be forged: {kind.forgeable}", file=sys.stderr)
         tasks = kind(world_tasks.section(kind, options.keys)).check(
             options.families, BrowserParams(concurrency=AT_ONCE), options.first_seed, options.seeds
         )
-        total = wrong = 0
+        total = wrong = noted = 0
         if not options.json:
             print(f"{'task':48} {'actions':>7} {' '.join(f'{run:>7}' for run in RUNS)}  repeats  seconds", flush=True)
         async for task in tasks:
-            total, wrong = total + 1, wrong + bool(task.problems)
+            total, wrong, noted = total + 1, wrong + bool(task.problems), noted + bool(task.notes)
             if options.json:
                 print(json.dumps(dataclasses.asdict(task)), flush=True)
                 continue
@@ -119,12 +119,14 @@ def check(options: argparse.Namespace) -> int:
             print(f"{task.task_id:48} {task.actions:7} {rewards}  {repeats:7} {task.seconds:8.1f}", flush=True)
             for problem in task.problems:
                 print(f"    {problem}", flush=True)
-        return total, wrong
+            for note in task.notes:
+                print(f"    note: {note}", flush=True)
+        return total, wrong, noted
 
     try:
-        total, wrong = asyncio.run(play())
+        total, wrong, noted = asyncio.run(play())
     except (UnknownKindError, WorldError, EnvError, ChromiumNotFoundError) as error:
         return fail(error)
     if not options.json:
-        print(f"{total} tasks, {wrong} with a problem")
+        print(f"{total} tasks, {wrong} with a problem" + (f", {noted} with a note" if noted else ""))
     return int(wrong > 0)

@@ -16,6 +16,7 @@ from typing import ClassVar, Literal
 from components.browser import Listed
 from components.records import ToolCall
 from components.worlds import TeacherTurn
+from components.worlds.target import Target
 
 SCREENS = 12
 """The oracle scrolls down at most this often for one target."""
@@ -24,56 +25,8 @@ SCROLL = 0.6
 PATIENCE = 1
 """Waits of a second for a target that is not there yet."""
 GIVE_UP = "N/A"
-LEVEL = 60
-"""Two lines of one row of a table differ by at most this in `y`, of 1,000 for the height of the viewport."""
 _COMMON = frozenset("a an and as at be by for from in into is it of on or so that the this to with you".split())
 """Words that alone quote nothing."""
-
-
-@dataclass(frozen=True)
-class Target:
-    """A line of the element list.
-
-    Attributes:
-        role: such as `link`, `button`, `field`.
-        name: a regular expression that the whole name matches, whatever its case; write `re.escape` around data.
-        value: the same for the value.
-        after: the first such element after the line whose name matches this, in reading order.
-        number: which of the matches, from 0.
-        level_with: only matches at the height of the line whose name matches this, the nearest one first. For rows of a
-            table whose columns may be in any order.
-    """
-
-    role: str
-    name: str = ".*"
-    value: str = ".*"
-    after: str = ""
-    number: int = 0
-    level_with: str = ""
-
-    def among(self, listed: Sequence[Listed]) -> Listed | None:
-        """The match in reading order; None if there is none."""
-        lines = [*listed]
-        if self.after:
-            begins = next((at for at, line in enumerate(lines) if is_match(self.after, line.name)), None)
-            if begins is None:
-                return None
-            lines = lines[begins + 1 :]
-        matches = [
-            line
-            for line in lines
-            if line.role == self.role and is_match(self.name, line.name) and is_match(self.value, line.value)
-        ]
-        if self.level_with:
-            row = next((line for line in lines if is_match(self.level_with, line.name)), None)
-            matches = [] if row is None else [line for line in matches if abs(line.y - row.y) <= LEVEL]
-            matches.sort(key=lambda line: abs(line.y - row.y) if row else 0)
-        return matches[self.number] if self.number < len(matches) else None
-
-
-def is_match(pattern: str, text: str) -> bool:
-    """Whether a target's pattern matches the whole of a text, whatever its case."""
-    return re.fullmatch(pattern, text, re.IGNORECASE | re.DOTALL) is not None
 
 
 def quoted(intent: str, name: str) -> str:
@@ -300,6 +253,11 @@ class Oracle:
         if self._steps and rng.random() < noise:
             self._err()
 
+    @property
+    def wanted(self) -> Target | None:
+        """The target of the next step; None if it has none, or no step is left."""
+        return self._steps[0].target if self._steps else None
+
     def next(self, elements: Sequence[Listed], /) -> TeacherTurn:
         """The response to the current element list. After the last step it calls `done` in a turn of its own, because
         the last action's result is part of what a person looks at."""
@@ -379,7 +337,7 @@ class Oracle:
         if self._waits < PATIENCE:
             self._waits, self._scrolls, self._from_top, self._last = self._waits + 1, 0, False, None
             return TeacherTurn("wait", [_call("wait", seconds=1)])
-        target = self._steps[0].target
+        target = self.wanted
         assert target is not None
         return TeacherTurn(f"there is no {target.role} {target.name}", [_call("done", answer=GIVE_UP)])
 

@@ -6,7 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from components.worlds.oracle import Step, is_match
+from components.worlds.oracle import Step
+from components.worlds.target import is_match
 
 CUT_AT = 57
 """Characters of a long name in an element list, before `...` (`quoted` in `components/browser/controls.js`)."""

@@ -24,6 +24,7 @@ class TaskCheck:
         is_repeatable: whether a second run of the oracle left the same data.
         seconds: the time of all runs.
         problems: what is wrong, in sentences; none if the task is sound.
+        notes: what a person should look at, because no run can decide it.
     """
 
     task_id: str
@@ -33,12 +34,13 @@ class TaskCheck:
     is_repeatable: bool = False
     seconds: float = 0.0
     problems: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
     def add_oracle(self, check: StateCheck, actions: int) -> None:
         """Note what the oracle got, which should be 1, and its number of actions."""
         self.rewards["oracle"], self.actions = check.reward, actions
         if check.reward != 1:
-            self.problems += [*check.missing, *check.side_effects]
+            self.problems += [*(f"missing: {effect}" for effect in check.missing), *check.side_effects]
             self.problems += ["the oracle's answer is wrong"] if check.answer_ok is False else []
 
     def add_cheats(self, checks: Mapping[str, StateCheck | None]) -> None:

@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from components.browser import Listed, check_call, element_list, parse_elements
+from components.browser import Listed, check_call, element_list, parse_elements, written_name
 
 _COUNT = itertools.count()
 
@@ -158,6 +158,20 @@ def test_plain_text_and_plain_containers_are_not_listed(listing):
 
 def test_quotes_in_names_cannot_break_the_line(listing):
     assert parse_elements(listing('<button>say "hi"</button>'))[0].name == "say 'hi'"
+
+
+def test_a_name_is_written_as_the_list_writes_it(listing):
+    names = [
+        'Wrench 1/2"',
+        "n" * 60,
+        "n" * 61,
+        "\N{HAMMER}" * 20 + "\N{DOG}" * 11,
+        "two  spaces\u200b ",
+        "no\u00a0break",
+    ]
+    buttons = "".join(f"<button style='display:block; white-space:pre'>{name}</button>" for name in names)
+    lines = parse_elements(listing(buttons.encode("ascii", "xmlcharrefreplace").decode()))
+    assert [line.name for line in lines] == [*map(written_name, names)]
 
 
 def test_lines_parse_back():

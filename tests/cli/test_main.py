@@ -15,7 +15,7 @@ import yaml
 from components.cli import main
 from components.params import load
 from components.records import Image, Observation, Outcome, Tab, Task, Termination, Trajectory, Turn, Verdict
-from components.store import state_dir, write_table
+from components.store import read_table, state_dir, write_table
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -218,7 +218,8 @@ def test_view_without_an_id_shows_the_first_trajectory(table: Path, tmp_path: Pa
 
 
 def test_view_lists_trajectories_and_names_what_is_missing(table: Path, tmp_path: Path) -> None:
-    assert "abc123  1 turns  max_steps  Click on OK" in waymark("view", "--list", "--table", str(table)).stdout
+    line = "abc123  1 turns  max_steps  reward -  t1  Click on OK"
+    assert line in waymark("view", "--list", "--table", str(table)).stdout
     missing = waymark("view", "nope", "--table", str(table)).stderr
     assert f"no trajectory nope; `waymark view --list --table {table}` lists" in missing
     assert "run `make demo`" in waymark("view", cwd=tmp_path).stderr
@@ -242,6 +243,16 @@ def test_view_names_a_table_of_verdicts_that_is_damaged(table: Path, capsys: pyt
     table.with_name("verdicts.parquet").write_text("no table")
     assert main.main(["view", "--table", str(table), "--out", str(table.with_name("page.html"))]) == 1
     assert "verdicts.parquet is no table of verdicts that can be read (" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("reward", "shown"), [(1.0, "1"), (0.25, "0.25")])
+def test_view_lists_the_reward_of_each_trajectory(
+    table: Path, capsys: pytest.CaptureFixture[str], reward: float, shown: str
+) -> None:
+    rewarded = [trajectory.model_copy(update={"site_reward": reward}) for trajectory in read_table(table, Trajectory)]
+    write_table(table, Trajectory, rewarded)
+    assert main.main(["view", "--list", "--table", str(table)]) == 0
+    assert f"max_steps  reward {shown}  t1" in capsys.readouterr().out
 
 
 def test_view_does_not_replace_a_folder(table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

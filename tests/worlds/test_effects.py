@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from components.records import RowChange
+from components.worlds import TaskCheck
 from components.worlds.answers import Names, Number, Phrase, Refusal
 from components.worlds.effects import (
     Added,
@@ -252,3 +253,9 @@ def test_no_text_breaks_an_answer(text):
     for answer in (Number(3), Names(["a b"], ["a b", "c"]), Phrase(["x y"]), Refusal(["gone"], {"late": ["late"]})):
         assert answer.accepts(text) in (True, False)
         assert answer.accepts(answer.example)
+
+
+def test_a_check_says_of_a_missing_effect_that_it_is_missing():
+    report = TaskCheck("notes/add/1", "add")
+    report.add_oracle(check_changes([Added("loans", {"days": 7})], [], [added("loan", days="7")], None, "done"), 1)
+    assert report.problems == ["missing: 1 row added to loans (days 7)", "also added 1 row to loan (days 7)"]

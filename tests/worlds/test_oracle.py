@@ -16,7 +16,6 @@ from components.worlds.oracle import (
     Interruption,
     Oracle,
     Step,
-    Target,
     anywhere,
     choose,
     click,
@@ -30,6 +29,7 @@ from components.worlds.oracle import (
     switch_tab,
 )
 from components.worlds.rewording import reworded
+from components.worlds.target import Target
 
 
 def line(role: str, name: str, x: int = 10, y: int = 20, value: str = "") -> Listed:

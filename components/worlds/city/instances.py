@@ -16,8 +16,9 @@ from components.worlds.city.server_process import CityServer
 from components.worlds.city.tasks.registry import find
 from components.worlds.city.tasks.template import Row, Template, Unsuitable
 from components.worlds.city.wording import Wording, wordings
-from components.worlds.oracle import Detour, Oracle, Step, Target, click, fill
+from components.worlds.oracle import Detour, Oracle, Step, click, fill
 from components.worlds.rewording import reworded
+from components.worlds.target import Target
 
 WORLD = "city"
 USUAL = Wording()

@@ -19,8 +19,9 @@ from pydantic import Field
 from components.records import Record
 from components.worlds.city.image import CityError, environment, find_python
 from components.worlds.city.tasks.vocabulary import PRIORITIES, VOCABULARY
-from components.worlds.oracle import Interruption, Step, Target
+from components.worlds.oracle import Interruption, Step
 from components.worlds.rewording import is_match_of_label
+from components.worlds.target import Target
 
 CHILD = Path(__file__).with_name("wording_child.py")
 TIMEOUT_S = 300.0

@@ -126,7 +126,7 @@ class Application:
         """Make the write of `stray`, which no task asks for.
 
         Raises:
-            OwnSiteError: it fails.
+            OwnSiteError: it fails, or its SQL changes no row.
         """
         stray = self._site.stray
         if isinstance(stray, Request):
@@ -139,9 +139,11 @@ class Application:
             try:
                 path = self.data / self._site.state.sqlite[0]
                 with contextlib.closing(sqlite3.connect(path, timeout=10)) as database, database:
-                    database.execute(stray)
+                    changed = database.execute(stray).rowcount
             except sqlite3.Error as error:
                 raise OwnSiteError(f"stray: {error}") from error
+            if changed == 0:
+                raise OwnSiteError(f"stray: {stray!r} changes no row: correct its WHERE, so that it finds one")
 
     def verify(self, command: str) -> str | None:
         """Why a task's `verify` finds the task not done; None if it is done.

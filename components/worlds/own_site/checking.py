@@ -19,8 +19,11 @@ from typing import TYPE_CHECKING
 from components.browser import BrowserPool
 from components.params import BrowserParams
 from components.records import StateCheck, Task
+from components.worlds.own_site.doubts import notes_on
 from components.worlds.own_site.instances import Instance
+from components.worlds.own_site.schema import require_names
 from components.worlds.own_site.site import OwnEpisode
+from components.worlds.own_site.site_file import OwnSiteError
 from components.worlds.playing import answer_only, play
 from components.worlds.task_check import TaskCheck
 
@@ -34,6 +37,8 @@ class _Run:
     actions: int
     stray: StateCheck | None
     listed: StateCheck | None
+    pages: Sequence[str]
+    """The texts of what the oracle saw; none if the task asks for no answer."""
 
 
 async def check_tasks(
@@ -42,12 +47,18 @@ async def check_tasks(
     """Check the tasks `first` to `first + count - 1` of each template, one after the other.
 
     Raises:
-        OwnSiteError: a template has no task `first`.
+        OwnSiteError: a template has no task `first`, or a rule names a table or column that the state does not have.
     """
     templates = world.templates()
     for name in names:
         templates.require(name, first, "--first-seed")
-    async with BrowserPool(params, world.site(), "elements") as pool:
+    pages = world.site()
+    try:
+        require_names(world.definition, names, await pages.columns())
+    except OwnSiteError:
+        await pages.stop()
+        raise
+    async with BrowserPool(params, pages, "elements") as pool:
         for name in names:
             for instance in templates.instances(name, first, count):
                 yield await check_instance(instance, templates.variants(instance), pool)
@@ -77,6 +88,7 @@ async def _fill(report: TaskCheck, instance: Instance, task: Task, pool: Browser
     if instance.template.oracle is not None:
         first, second = [await _run_oracle(instance, task, pool) for _ in range(2)]
         report.add_oracle(first.check, first.actions)
+        report.notes += notes_on(instance, first.pages)
         stray, listed = first.stray, first.listed
         report.is_repeatable = _shape(first.check) == _shape(second.check)
         problems += [] if report.is_repeatable else ["two runs of the oracle change different columns"]
@@ -119,7 +131,8 @@ async def _play_other(variant: Instance, task: Task, pool: BrowserPool) -> State
 async def _run_oracle(instance: Instance, task: Task, pool: BrowserPool) -> _Run:
     async with pool.session(task) as session:
         await session.start(task)
-        actions = await play(session, instance.oracle(random.Random(0)))
+        pages: list[str] | None = [] if instance.answer else None
+        actions = await play(session, instance.oracle(random.Random(0)), pages)
         check = await session.check_state()
         episode = session.site_episode
         assert check is not None
@@ -130,7 +143,7 @@ async def _run_oracle(instance: Instance, task: Task, pool: BrowserPool) -> _Run
         if instance.site.stray is not None:
             episode.application.stray()
             stray = await episode.check_state(session.answer)
-        return _Run(check, actions, stray, listed)
+        return _Run(check, actions, stray, listed, pages or [])
 
 
 def _shape(check: StateCheck) -> list[tuple[str, list[str]]]:

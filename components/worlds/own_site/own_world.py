@@ -67,13 +67,14 @@ class OwnSite(World):
     params: OwnSiteParams
 
     def problems(self, recipe: Recipe) -> list[str]:
-        """Reports templates that do not exist, and a site without tasks."""
+        """Reports templates that do not exist or cannot be taught, a site without tasks, and too short limits."""
         known = [*self.definition.tasks]
         return [
             *unknown_names("train", self.params.train, known, "there is no task"),
             *unknown_names("heldout", self.params.heldout, known, "there is no task"),
             *([] if known else [f": {self.folder / 'site.yaml'} has no tasks"]),
             *self._unteachable(recipe),
+            *self._too_long(recipe),
             *self._too_slow(recipe.browser),
         ]
 
@@ -86,6 +87,20 @@ class OwnSite(World):
         return [
             f"train: {', '.join(without)} without an oracle, which teacher.policy = scripted plays: write its steps "
             f"(`waymark world record {self.name} {without[0]}`), leave the tasks out, or name another teacher"
+        ]
+
+    def _too_long(self, recipe: Recipe) -> list[str]:
+        """The scripted teacher takes a turn for each step of an oracle, and one for `done`."""
+        tasks, limit = self.definition.tasks, recipe.teacher.max_steps
+        turns = {name: len(tasks[name].oracle or []) + 1 for name in self._trained if name in tasks}
+        long = {name: count for name, count in turns.items() if count > limit}
+        if recipe.teacher.policy != "scripted" or not long:
+            return []
+        names = ", ".join(f"{name} ({count})" for name, count in long.items())
+        return [
+            f"train: the oracle needs more turns than teacher.max_steps = {limit} in {names}, with `done` and without "
+            f"scrolls: raise teacher.max_steps, and rl.short.max_steps, rl.long.max_steps and evaluation.max_steps, "
+            f"above {max(long.values())}, or leave the tasks out"
         ]
 
     def _too_slow(self, browser: BrowserParams) -> list[str]:

@@ -20,7 +20,7 @@ from components.worlds.own_site.front import COOKIE, Front
 from components.worlds.own_site.image import ensure
 from components.worlds.own_site.instances import Instance, expected_value
 from components.worlds.own_site.site_file import OwnSiteError, SiteFile
-from components.worlds.own_site.tables import Snapshot, differences
+from components.worlds.own_site.tables import Snapshot, columns_of, differences
 from components.worlds.own_site.task_file import RequestRule
 from components.worlds.own_site.texts import address, command, formatted, is_at
 
@@ -92,6 +92,19 @@ class OwnPages:
         for result in await asyncio.gather(*closed, return_exceptions=True):
             if isinstance(result, BaseException):
                 raise result
+
+    async def columns(self) -> dict[str, list[str] | None]:
+        """The columns of each table of the state before an episode (`tables.columns_of`). Starts the pages.
+
+        Raises:
+            OwnSiteError: as `start`, or a database or response cannot be read.
+        """
+        await self.start()
+        application = self._take()
+        try:
+            return columns_of(await asyncio.to_thread(application.snapshot))
+        finally:
+            self._free.append(application)
 
     def addresses(self) -> dict[str, int]:
         """The port of the front for the site's host."""

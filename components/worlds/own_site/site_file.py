@@ -233,15 +233,19 @@ class SiteFile(Section):
 
     @model_validator(mode="after")
     def _names_exist(self) -> SiteFile:
-        users = {template.login for template in self.tasks.values() if template.login}
-        users |= {rows.user for rows in self.state.responses.values() if rows.user}
-        users |= {rule.user for template in self.tasks.values() for rule in template.requests if rule.user}
-        users |= {sent.user for sent in (self.reset.request, self.stray) if isinstance(sent, Request) and sent.user}
-        unknown = sorted(users - {*self.logins})
+        users = {f"tasks.{name}.login": template.login for name, template in self.tasks.items()}
+        users |= {f"state.json.{name}.as": rows.user for name, rows in self.state.responses.items()}
+        users |= {
+            f"tasks.{name}.requests.{number}.as": rule.user
+            for name, template in self.tasks.items()
+            for number, rule in enumerate(template.requests)
+        }
+        sent = {"reset.request.as": self.reset.request, "stray.as": self.stray}
+        users |= {place: request.user for place, request in sent.items() if isinstance(request, Request)}
+        unknown = {place: user for place, user in users.items() if user and user not in self.logins}
         if unknown:
-            raise ValueError(
-                f"there is no login {unknown[0]!r} in logins, which has {', '.join(self.logins) or 'none'}"
-            )
+            wrong = ", ".join(f"{place} = {user!r}" for place, user in unknown.items())
+            raise ValueError(f"{wrong}: there is no such login in logins, which has {', '.join(self.logins) or 'none'}")
         for name, template in self.tasks.items():
             if template.effects and self.state.is_empty:
                 raise ValueError(f"tasks.{name} has effects, so `state` must say which tables or files are compared")

@@ -106,13 +106,25 @@ def differences(
     """
     changes: list[RowChange] = []
     for name, content in after.databases.items():
-        prefix = "" if len(after.databases) == 1 else f"{Path(name).stem}:"
-        changes += _of_databases(before.databases[name], content, prefix, noise, keys)
+        changes += _of_databases(before.databases[name], content, _prefix(name, after.databases), noise, keys)
     for table, rows in after.tables.items():
         old = before.tables.get(table, {})
         changed = [key for key in sorted({*old, *rows}) if old.get(key) != rows.get(key)]
         changes += [RowChange(table=table, key=key, before=old.get(key), after=rows.get(key)) for key in changed]
     return [kept for change in changes if (kept := _without(change, noise)) is not None]
+
+
+def columns_of(state: Snapshot) -> dict[str, list[str] | None]:
+    """The columns of each table of a state; None for those of JSON, whose items may have different fields."""
+    columns: dict[str, list[str] | None] = {
+        table: ["path", "text"] if table == FILES else None for table in state.tables
+    }
+    for name, content in state.databases.items():
+        prefix = _prefix(name, state.databases)
+        with closing(sqlite3.connect(":memory:")) as database:
+            database.deserialize(content)
+            columns |= {f"{prefix}{table}": [*_columns(database, "main", table)] for table in _tables(database, "main")}
+    return columns
 
 
 def query(content: bytes, sql: str, parameters: Mapping[str, object]) -> list[dict[str, Cell]]:
@@ -125,6 +137,11 @@ def query(content: bytes, sql: str, parameters: Mapping[str, object]) -> list[di
         database.deserialize(content)
         database.row_factory = sqlite3.Row
         return [dict(row) for row in database.execute(sql, dict(parameters))]
+
+
+def _prefix(name: str, databases: Mapping[str, bytes]) -> str:
+    """Of the names of a database's tables."""
+    return "" if len(databases) == 1 else f"{Path(name).stem}:"
 
 
 def _of_databases(

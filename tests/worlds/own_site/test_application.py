@@ -71,6 +71,17 @@ def test_each_kind_of_reset_gives_the_first_data_back(written: Path, tmp_path: P
         application.close()
 
 
+def test_a_stray_write_that_finds_no_row_is_refused(written: Path, tmp_path: Path) -> None:
+    sql = "UPDATE item SET title = 'x' WHERE id = 99"
+    application = opened(changed(written, lambda site: site.update(stray=sql)), tmp_path / "cache")
+    try:
+        application.reset()
+        with pytest.raises(OwnSiteError, match=r"stray: .*id = 99.* changes no row: correct its WHERE"):
+            application.stray()
+    finally:
+        application.close()
+
+
 def test_a_reset_that_leaves_changes_behind_is_refused(written: Path, tmp_path: Path) -> None:
     folder = changed(written, lambda site: site.update(reset={"command": "true"}))
     application = opened(folder, tmp_path / "cache")

@@ -62,6 +62,8 @@ def test_a_new_package_passes_its_own_checks(world: OwnSite) -> None:
 
     found = asyncio.run(checks())
     assert [task.problems for task in found] == [[], [], []]
+    assert [len(task.notes) for task in found] == [0, 0, 1]
+    assert found[2].notes[0].startswith('no page that the oracle saw shows the answer "'), "the page counts nothing"
     rewards = {task.family: task.rewards for task in found}
     zeros = {"idle": 0, "copied": 0, "other": 0, "stray": 0}
     assert rewards == {

@@ -16,7 +16,7 @@ from components.worlds.oracle import Oracle
 from components.worlds.own_site.recording import recorder
 from components.worlds.own_site.recording.recorder import PersonRecorder
 from components.worlds.own_site.recording.transcription import PASSWORD, Transcription
-from components.worlds.own_site.task_file import _parsed
+from components.worlds.own_site.steps import parsed
 from components.worlds.playing import play
 from tests.worlds.own_site.recorder_cases import CASES, LATER_S, OTHER, REACTION_S, TITLE, Act, click
 
@@ -68,7 +68,7 @@ def perform(visit) -> Callable:
             if act is not None:
                 transcription = await record(session, act, origin)
             if steps is not None:
-                raw = [_parsed(step, {}, origin) for step in steps]
+                raw = [parsed(step, origin) for step in steps]
                 await play(session, Oracle(raw, "done", random.Random(0)))
             return transcription, await session.tabs[0].page.evaluate(state), [tab.page.url for tab in session.tabs]
 

@@ -28,7 +28,10 @@ from tests.worlds.own_site.packages import Change, changed
             ),
             "finish_item.parameters.item has no values; its SQL finds no row .* let `prepare` make such rows",
         ),
-        (lambda site: site["tasks"]["add_item"].update(login="ola"), "no login 'ola' in logins, which has kim"),
+        (
+            lambda site: site["tasks"]["add_item"].update(login="ola"),
+            r"tasks\.add_item\.login = 'ola': there is no such login in logins, which has kim",
+        ),
         (lambda site: site["tasks"]["add_item"].update(effects=[]), "a task needs a rule"),
         (
             lambda site: site["tasks"]["add_item"].update(oracle=[{"klick": "button Add"}]),
@@ -91,7 +94,7 @@ from tests.worlds.own_site.packages import Change, changed
             lambda site: site["tasks"]["count_open"].update(answer={"phrase": {"sql": "SELECT x'41' AS name"}}),
             r"finds bytes \(a BLOB\) in name; convert them in the SQL",
         ),
-        (lambda site: site.update(stray={"post": "/add", "as": "ola"}), "no login 'ola' in logins"),
+        (lambda site: site.update(stray={"post": "/add", "as": "ola"}), r"stray\.as = 'ola': there is no such login"),
         (lambda site: site.update(stray={"post": "add"}), "add must begin with /"),
         (lambda site: site["tasks"]["add_item"].update(start="add"), "start: String should match pattern"),
         (lambda site: site["tasks"]["add_item"].update(parameters={"title": ["a", True]}), "put it in quotes"),
@@ -338,6 +341,19 @@ def test_what_the_recipe_cannot_do_is_a_problem(world: OwnSite) -> None:
     assert problem.startswith("train: add_item without an oracle, which teacher.policy = scripted plays")
     world.definition.__dict__.update(start_timeout_s=61.0, reset=Reset())
     assert "browser.start_timeout_s = 60, within which an episode begins" in world.problems(params)[1]
+
+
+def test_an_oracle_that_is_longer_than_the_teachers_turns_is_a_problem(world: OwnSite) -> None:
+    params = recipe()
+    limit = params.teacher.max_steps
+    oracle = [{"click": "button Add"}] * (limit - 1)
+    world.definition.tasks["add_item"].__dict__["oracle"] = oracle
+    assert world.problems(params) == []
+    world.definition.tasks["add_item"].__dict__["oracle"] = [*oracle, {"back": None}]
+    (problem,) = world.problems(params)
+    assert problem.startswith(
+        f"train: the oracle needs more turns than teacher.max_steps = {limit} in add_item ({limit + 1}),"
+    )
 
 
 def test_a_database_that_prepare_did_not_make_is_named(world: OwnSite) -> None:

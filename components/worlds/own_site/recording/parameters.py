@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from components.worlds.own_site.task_file import TEXT_KEYS
+from components.worlds.own_site.steps import TEXT_KEYS
 from components.worlds.own_site.texts import Facts, by_field
 
 CLIPPED = 57

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 from components.records import ToolCall
-from components.worlds.oracle import Step, Target, anywhere, click, fill, press
+from components.worlds.oracle import Step, anywhere, click, fill, press
+from components.worlds.target import Target
 
 ADD = click("button", "Add to cart")
 VIEW_CART = anywhere(click("button", "View cart"))
