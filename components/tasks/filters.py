@@ -172,7 +172,7 @@ def _first_on_the_page(task: Task, others: Iterable[Task]) -> str | None:
 
 def _on_other_pages(task: Task, other: Task) -> bool:
     """Whether both tasks begin on pages of one host, none of them its root, and these differ."""
-    hosts, pages = zip(*(_start_pages(start_tabs(one.start_url)) for one in (task, other)), strict=True)
+    hosts, pages = zip(*(_start_pages(start_tabs(url)) for url in (task.start_url, other.start_url)), strict=True)
     return hosts[0] == hosts[1] and pages[0] != pages[1] and all(page[0] != ("", "") for page in pages)
 
 

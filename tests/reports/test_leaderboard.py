@@ -127,7 +127,7 @@ def test_a_partial_run_says_so_beside_its_number(folder):
     assert (entry.rate, entry.note) == (0.8, "30 of 595 tasks")
 
 
-def test_a_run_that_measured_nothing_within_its_budget_is_not_called_invalid(folder, tmp_path):
+def test_a_run_that_measured_nothing_is_not_called_invalid(folder, tmp_path):
     problem = "0 of 595 tasks are done, stopped at the budget: usd 1 (1.02 spent)"
     (entry,) = benchmark_entries(folder(one=result(summary=None, status="partial", problem=problem)))
     text, page = (path.read_text() for path in write_leaderboard([entry], tmp_path))
