@@ -5,9 +5,10 @@ its verdict, the prompt is the question that the judge will get, and
 
     w_i = T / (2 T_c)      for T_c of the T response tokens of all trajectories, those with the verdict c of i
 
-so that over an epoch both verdicts have the same share of the loss, however rare successes are, however long the
-rationales of each are, and however the samples fall into steps. The weights of tokens have mean 1. With
-`judge.distill.balance: false`, or where all verdicts are the same, every w_i is 1.
+so that over an epoch both verdicts have the same share of the loss, however rare successes are, and however long the
+rationales of each are. Where the tokens of steps differ in number, the shares differ by about 1%, since each step
+divides by its own. The weights of tokens have mean 1. With `judge.distill.balance: false`, or where all verdicts are
+the same, every w_i is 1.
 
 Deviation: the paper does not mention weights.
 """
