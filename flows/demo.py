@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shlex
 import subprocess
 import sys
 import time
@@ -36,7 +37,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--side-by-side", type=_positive, metavar="N", help="concurrent stages (default: 2, or 1 with GPUs)"
     )
-    options = parser.parse_args(arguments)
+    typed = sys.argv[1:] if arguments is None else arguments
+    options = parser.parse_args(typed)
+    again = command(typed, options.recipe)
     console, start = Console(), time.monotonic()
     configure_prefect(Path.cwd())
 
@@ -67,8 +70,9 @@ def main(arguments: list[str] | None = None) -> int:
         console.print("Starting a Prefect API for this run ...", style="dim")
     elif not answers(server):
         console.print(
-            f"No Prefect server answers at {redacted(server)} (PREFECT_API_URL): start it with `make ui`, or `unset "
-            "PREFECT_API_URL`, after which each run starts its own.",
+            f"No Prefect server answers at {redacted(server)} (PREFECT_API_URL): start it (`make ui` on one machine; "
+            "docs/how-to/use-several-machines.md for several), or `unset PREFECT_API_URL`, after which each run starts "
+            "its own.",
             markup=False,
         )
         return 1
@@ -79,12 +83,19 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         pipeline(recipe=options.recipe, side_by_side=options.side_by_side)
     except (PipelineFailed, StageFailed, StoreError) as error:
-        console.print(f"\n{error}\n\nCorrect the cause and run `make demo` again: finished work is kept.", markup=False)
+        console.print(f"\n{error}\n\nCorrect the cause and run `{again}` again: finished work is kept.", markup=False)
         return 1
     except KeyboardInterrupt:
-        console.print("\nStopped. Run `make demo` again to resume.")
+        console.print(f"\nStopped. Run `{again}` again to resume.", markup=False)
         return 130
     return show(console, Path.cwd(), time.monotonic() - start)
+
+
+def command(arguments: list[str], recipe: str | None) -> str:
+    """The command that started this run, to be typed again. Make names its depth in MAKELEVEL."""
+    if "MAKELEVEL" in os.environ:
+        return shlex.join(["make", "demo", *([f"RECIPE={recipe}"] if recipe else [])])
+    return shlex.join(["python", "-m", "flows.demo", *arguments])
 
 
 def answers(server: str) -> bool:
@@ -150,10 +161,33 @@ def show(console: Console, root: Path, wall_s: float) -> int:
         (root / "models/rl-long", "the policy"),
     ):
         console.print(f"  {path.relative_to(root)!s:24} {description}", highlight=False)
-    console.print(f"  {'make ui':24} MLflow and Prefect in the browser", highlight=False)
+    for command_or_address, names in in_the_browser(value_at(recipe, "tracking.tracking_uri") or "").items():
+        console.print(f"  {command_or_address:24} {' and '.join(names)} in the browser", markup=False, highlight=False)
     console.print(f"  {'.venv/bin/waymark view':24} one trajectory, turn by turn", highlight=False)
     console.print(f"\n{wall_s:.0f} s", highlight=False)
     return 0
+
+
+def in_the_browser(tracking_uri: str) -> dict[str, list[str]]:
+    """What has the pages of MLflow and of Prefect: the address of a shared server, or `make ui`, which starts own ones.
+
+    Args:
+        tracking_uri: that of the recipe; empty for the default.
+    """
+    found: dict[str, list[str]] = {}
+    mlflow = redacted(tracking_uri) if tracking_uri.startswith(("http://", "https://")) else "make ui"
+    found.setdefault(mlflow, []).append("MLflow")
+    found.setdefault(_prefect_pages() or "make ui", []).append("Prefect")
+    return found
+
+
+def _prefect_pages() -> str:
+    """The address of the pages of the server in PREFECT_API_URL; empty if this run has a server of its own."""
+    if not os.environ.get("PREFECT_API_URL"):
+        return ""
+    from prefect.settings import get_current_settings
+
+    return redacted(get_current_settings().ui_url or "")
 
 
 def results(name: str, report: dict, names: dict[str, str] = NAMES) -> Table:

@@ -17,7 +17,7 @@ from prefect.cache_policies import NO_CACHE
 from flows import process
 from flows.artifacts import PROGRESS, publish_metrics
 from flows.crash_safe_dvc import LOGS, InfrastructureFailed, StageFailed
-from flows.pipeline import watch
+from flows.pipeline import was_killed, watch
 
 NAME = "nightly"
 RESULTS = Path("reports/stages")
@@ -56,9 +56,16 @@ def evaluate(
         raise
 
 
-@task(task_run_name="{name}", retries=1, retry_delay_seconds=30, cache_policy=NO_CACHE, persist_result=False)
+@task(
+    task_run_name="{name}",
+    retries=1,
+    retry_delay_seconds=30,
+    retry_condition_fn=was_killed,
+    cache_policy=NO_CACHE,
+    persist_result=False,
+)
 def measure(name: str, command: list[str]) -> None:
-    """Run a command as a child process, with its progress and metrics as artifacts."""
+    """Run a command as a child process, with its progress and metrics as artifacts; once more if it is killed."""
     root = Path.cwd()
     log = root / LOGS / f"{name}.log"
     (root / PROGRESS / f"{name}.json").unlink(missing_ok=True)

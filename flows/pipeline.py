@@ -137,7 +137,8 @@ def _run(recipe: str | None, side_by_side: int | None) -> dict[str, str]:
     return {name: state.message or "" for name, state in states.items()}
 
 
-def _was_killed(_task: object, _run: object, state: State) -> bool:
+def was_killed(_task: object, _run: object, state: State) -> bool:
+    """Whether a task failed with `InfrastructureFailed`, after which another try may succeed. For Prefect's tasks."""
     try:
         state.result()  # raises the error of the task
     except InfrastructureFailed:
@@ -147,7 +148,7 @@ def _was_killed(_task: object, _run: object, state: State) -> bool:
     return False
 
 
-@task(retries=1, retry_delay_seconds=2, retry_condition_fn=_was_killed, cache_policy=NO_CACHE, persist_result=False)
+@task(retries=1, retry_delay_seconds=2, retry_condition_fn=was_killed, cache_policy=NO_CACHE, persist_result=False)
 def run_stage(
     stage: graph.Stage, due: bool, display: StageConsole, slots: StageSlots, pools: Pools, recipe_in_use: RecipeInUse
 ) -> State:

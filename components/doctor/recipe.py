@@ -135,7 +135,7 @@ def placement(path: Path) -> list[Check]:
     if not section.pools or section.store is None:
         return []
     server = redacted(os.environ.get("PREFECT_API_URL", ""))
-    fix = "start a Prefect server (`make ui`) and set PREFECT_API_URL here and where the workers run"
+    fix = "start one as in docs/how-to/use-several-machines.md, and set PREFECT_API_URL here and where the workers run"
     return [_store(section.store), Check("prefect server", bool(server), server or "PREFECT_API_URL is not set", fix)]
 
 
@@ -143,7 +143,7 @@ def _store(store: str) -> Check:
     """Whether the packages that read and write the store are here: fsspec's, and DVC's."""
     kind, is_address, _ = store.partition("://")
     if not is_address:
-        return Check("store", True, store)
+        return Check("store", True, f"{store} is a folder and needs no packages")
     fix = f"pip install 'dvc[{kind}]', and what the finding names"
     try:
         from fsspec import get_filesystem_class
@@ -153,7 +153,7 @@ def _store(store: str) -> Check:
         return Check("store", False, f"{kind}://: {error}", fix)
     if find_spec(f"dvc_{kind}") is None:
         return Check("store", False, f"DVC has no package for {kind}://", fix)
-    return Check("store", True, redacted(store))
+    return Check("store", True, f"the packages for {redacted(store)} are here; the store itself was not asked")
 
 
 def _no_gpu() -> str:

@@ -46,7 +46,7 @@ PAUSE_S = 20.0
 START_S = 180.0
 """A flow run that a worker has taken gives its first sign of life within this time, or its machine is lost."""
 NO_WORKER_S = 20.0
-"""After this long without a worker, the progress names the command that starts one."""
+"""After this long without a free worker, the progress says so, and names the command that starts one."""
 ALONE = "train_rl@*"
 """Of these stages a pool runs one at a time: RL fills its machine, and may have servers that others would take."""
 QUEUE = "rl"
@@ -102,8 +102,8 @@ class Pools:
             return
         if not os.environ.get("PREFECT_API_URL"):
             raise StageFailed(
-                "placement.pools sends stages to workers, which need a Prefect server: start one (`make ui`) and set "
-                "PREFECT_API_URL here and where the workers run"
+                "placement.pools sends stages to workers, which need a Prefect server that they reach: start one as in "
+                "docs/how-to/use-several-machines.md, and set PREFECT_API_URL here and where the workers run"
             )
         self._store = SharedStore(placement.store)
         self._claim = StoreClaim(self._store, root)
@@ -312,7 +312,8 @@ class Pools:
                 raise MachineLost(reason)
             if not began and now - created > NO_WORKER_S:
                 queue = ", or for the end of another phase of RL there" if fnmatchcase(order.stage, ALONE) else ""
-                on_progress(Progress(0, 0, f"waits for a worker: prefect worker start --pool {pool}{queue}"))
+                start = f"prefect worker start --pool {pool} starts one"
+                on_progress(Progress(0, 0, f"waits for a free worker of the pool {pool}{queue} ({start})"))
             time.sleep(POLL_S)
 
 

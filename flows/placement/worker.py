@@ -6,6 +6,7 @@ import contextlib
 import fcntl
 import os
 import shutil
+import socket
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -70,17 +71,19 @@ def run_order(stage: str, store: str, token: str) -> None:
 
 def _carried_out(order: Order, shared: SharedStore, root: Path, life: _Life) -> Report:
     logger = get_run_logger()
+    logger.info("%s runs in the clone %s on %s", order.stage, root, socket.gethostname())
     with _recipe_in_use(order.params, root):
         if order.commit != (here := handover.commit(root)):
             raise OrderRefused(
-                f"this worker's clone is at {here or 'no commit'}, and the pipeline runs at {order.commit}: bring both "
-                "to the same commit, with the same changes to tracked files or none"
+                f"this worker's clone {root} on {socket.gethostname()} is at {here}, and the pipeline runs at "
+                f"{order.commit}: bring both to the same commit, with the same changes to tracked files or none (`git "
+                "status` names the changes of a clone; what follows the `+` is a digest of them)"
             )
         if different := inputs.differences(root, order.inputs):
             raise OrderRefused(
-                f"this worker's clone {root} has not the files of the pipeline's clone that the stage reads and git "
-                f"ignores: {', '.join(different)}; copy them from there to the same path here, and of a folder that "
-                "differs also remove the files that are not there"
+                f"this worker's clone {root} on {socket.gethostname()} has not the files of the pipeline's clone "
+                f"that the stage reads and git ignores: {', '.join(different)}; copy them from there to the "
+                "same path here, and of a folder that differs also remove the files that are not there"
             )
         process.end_abandoned(root, order.stage)  # an earlier order's stage must not write below the restored state
         for line in repair(root):

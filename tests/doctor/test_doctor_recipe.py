@@ -115,7 +115,9 @@ def test_the_doctor_names_what_placement_lacks(
     values["placement"] |= {"store": store, "pools": {"train_*": "gpu"}}
     (tmp_path / "params.yaml").write_text(json.dumps(values))
     assert recipe.machine_fits(tmp_path / "params.yaml", []) == [], "its stages run elsewhere"
-    missing = [check for check in recipe.placement(tmp_path / "params.yaml") if not check.ok]
+    checks = recipe.placement(tmp_path / "params.yaml")
+    assert all("use-several-machines.md" in check.fix for check in checks if check.name == "prefect server")
+    missing = [check for check in checks if not check.ok]
     assert [check.finding.startswith(finding or "") for check in missing] == ([] if finding is None else [True])
 
 

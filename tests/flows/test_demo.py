@@ -11,11 +11,12 @@ from io import StringIO
 from pathlib import Path
 
 import pytest
+from prefect.settings import PREFECT_API_URL, temporary_settings
 from rich.console import Console
 
 from components.ports import free_port
 from flows.clone_lock import only_pipeline
-from flows.demo import results, show
+from flows.demo import command, in_the_browser, results, show
 from flows.ui import server_env
 from tests.flows.conftest import ran
 from tests.flows.prefect_server import Prefect
@@ -38,7 +39,7 @@ REPORT = {
 
 
 def demo(root: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("PREFECT_", "MAKE"))}
     environment |= {"PYTHONPATH": str(ROOT), "COLUMNS": "120", **variables}
     command = [sys.executable, "-m", "flows.demo", *arguments]
     return subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, check=False, timeout=280)
@@ -79,7 +80,7 @@ def test_a_failed_stage_ends_with_its_log_and_exit_status_1(reporting: Path) -> 
     assert done.returncode == 1
     assert "report: failed with status 2" in done.stdout
     assert "nothing.py" in done.stdout
-    assert "run `make demo` again" in done.stdout
+    assert "run `python -m flows.demo` again" in done.stdout
 
 
 @pytest.mark.slow
@@ -92,7 +93,7 @@ def test_a_shared_store_that_cannot_be_read_is_named(reporting: Path, tmp_path: 
         done = demo(reporting, PREFECT_API_URL=server.environment["PREFECT_API_URL"])
     assert done.returncode == 1
     assert "placement.store = nowhere://bucket" in done.stdout
-    assert "run `make demo` again" in done.stdout
+    assert "run `python -m flows.demo` again" in done.stdout
 
 
 @pytest.mark.parametrize("text", ["name: [", "[" * 5000, None], ids=["open", "deep", "missing"])
@@ -159,6 +160,42 @@ def test_the_objective_names_the_trained_policy(tmp_path: Path, rl: str, label: 
     text = StringIO()
     assert show(Console(file=text, width=100), tmp_path, 1.0) == 0
     assert [line.split("│")[1].strip() for line in text.getvalue().splitlines() if "79.0%" in line] == [label]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "level", "line"),
+    [
+        ([], "1", "make demo"),
+        (["--recipe", "my recipe.yaml"], "1", "make demo 'RECIPE=my recipe.yaml'"),
+        (["--recipe", "cluster.yaml"], "", "python -m flows.demo --recipe cluster.yaml"),
+        (["--side-by-side", "3"], "", "python -m flows.demo --side-by-side 3"),
+    ],
+)
+def test_the_command_that_was_typed_is_the_one_to_type_again(monkeypatch, arguments, level, line) -> None:
+    monkeypatch.delenv("MAKELEVEL", raising=False)
+    if level:
+        monkeypatch.setenv("MAKELEVEL", level)
+    assert command(arguments, arguments[1] if "--recipe" in arguments else None) == line
+
+
+@pytest.mark.parametrize(
+    ("tracking_uri", "server", "pages"),
+    [
+        ("", "", {"make ui": ["MLflow", "Prefect"]}),
+        ("sqlite:///mlflow/store/mlflow.db", "", {"make ui": ["MLflow", "Prefect"]}),
+        (
+            "http://me:secret@vm:5000",
+            "http://vm:4200/api",
+            {"http://me:***@vm:5000": ["MLflow"], "http://vm:4200": ["Prefect"]},
+        ),
+        ("", "http://vm:4200/api", {"make ui": ["MLflow"], "http://vm:4200": ["Prefect"]}),
+    ],
+    ids=["own servers", "the default store", "shared servers", "a shared Prefect"],
+)
+def test_the_summary_names_the_servers_that_have_the_run(monkeypatch, tracking_uri, server, pages) -> None:
+    monkeypatch.setenv("PREFECT_API_URL", server)
+    with temporary_settings({PREFECT_API_URL: server or None}):
+        assert in_the_browser(tracking_uri) == pages
 
 
 def test_the_users_prefect_profile_stays_untouched(reporting: Path, tmp_path: Path) -> None:

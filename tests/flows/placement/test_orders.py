@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
 import time
@@ -113,6 +114,7 @@ def test_a_clone_at_another_commit_refuses_and_says_what_to_do(leader, carry_out
     with pytest.raises(OrderRefused):
         carry_out("first", leader.other)
     assert leader.report().is_stages_own
+    assert f"this worker's clone {leader.other} on {socket.gethostname()} is at " in leader.report().error
     assert "the pipeline runs at 0123456789: bring both to the same commit" in leader.report().error
 
 

@@ -70,7 +70,7 @@ def test_a_pattern_that_matches_no_stage_is_refused(tmp_path, pattern):
 def test_pools_need_a_server_that_their_workers_can_reach(tmp_path, monkeypatch):
     monkeypatch.delenv("PREFECT_API_URL", raising=False)
     placement = PlacementParams(store=str(tmp_path / "store"), pools={"train_*": "gpu"})
-    with pytest.raises(StageFailed, match="set PREFECT_API_URL here and where the workers run"):
+    with pytest.raises(StageFailed, match=r"as in docs/how-to/use-several-machines\.md, and set PREFECT_API_URL"):
         Pools(placement, STAGES, tmp_path)
 
 
