@@ -22,7 +22,7 @@ def only_pipeline(root: Path) -> Iterator[None]:
     """Hold the lock of a clone. Processes that are started meanwhile do not inherit it.
 
     Raises:
-        CloneInUse: another pipeline holds it.
+        CloneInUse: another pipeline, or an evaluation that Prefect started, holds it.
     """
     path = root / LOCK
     path.parent.mkdir(exist_ok=True)
@@ -31,7 +31,9 @@ def only_pipeline(root: Path) -> Iterator[None]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            raise CloneInUse(f"another pipeline runs in {root.resolve()}: wait for it or end it") from error
+            raise CloneInUse(
+                f"another pipeline or evaluation runs in {root.resolve()}: wait for it or end it"
+            ) from error
         yield
     finally:
         os.close(lock)

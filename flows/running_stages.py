@@ -10,7 +10,7 @@ from pathlib import Path
 
 from flows import process
 from flows.clone_lock import CloneInUse
-from flows.crash_safe_dvc import writers
+from flows.crash_safe_dvc import repair, writers
 from flows.placement import worker
 
 
@@ -39,3 +39,14 @@ def stages_of_workers(root: Path) -> dict[str, str]:
                 raise CloneInUse(str(error)) from error
             stages[call] = str(error)
     return stages
+
+
+def require_none(root: Path) -> None:
+    """Repair DVC's files, and refuse to go on while a stage runs in this clone. Stages whose flow was killed are ended.
+
+    Raises:
+        CloneInUse: a stage runs here.
+    """
+    repair(root)
+    if stages := stages_of_workers(root):
+        raise CloneInUse(f"workers run stages in {root.resolve()}: {'; '.join(stages.values())}")
