@@ -13,12 +13,16 @@ from flows.crash_safe_dvc import StageFailed
 LOCK = Path(".waymark/pipeline.lock")
 
 
+class CloneInUse(StageFailed):
+    """Another process works in the clone. The message names it and says what to do."""
+
+
 @contextmanager
 def only_pipeline(root: Path) -> Iterator[None]:
     """Hold the lock of a clone. Processes that are started meanwhile do not inherit it.
 
     Raises:
-        StageFailed: another pipeline holds it.
+        CloneInUse: another pipeline, or an evaluation that Prefect started, holds it.
     """
     path = root / LOCK
     path.parent.mkdir(exist_ok=True)
@@ -27,7 +31,9 @@ def only_pipeline(root: Path) -> Iterator[None]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            raise StageFailed(f"another pipeline runs in {root.resolve()}: wait for it or end it") from error
+            raise CloneInUse(
+                f"another pipeline or evaluation runs in {root.resolve()}: wait for it or end it"
+            ) from error
         yield
     finally:
         os.close(lock)

@@ -30,6 +30,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
@@ -67,6 +68,14 @@ class Outcome(StrEnum):
     """The outputs came from DVC's run cache, which has seen the same inputs."""
     UP_TO_DATE = "up to date"
     """Nothing had changed."""
+
+
+@dataclass(frozen=True, order=True)
+class Writer:
+    """A living dvc that writes outputs of a stage, as DVC's rwlock names it."""
+
+    pid: int
+    command: str
 
 
 class StageFailed(RuntimeError):
@@ -134,6 +143,15 @@ def repair(root: Path | str = ".") -> list[str]:
             repairs += _repair_rwlock(root / ".dvc/tmp/rwlock")
         repairs += _repair_lockfile(root)
     return repairs
+
+
+def writers(root: Path | str = ".") -> list[Writer]:
+    """The living processes of dvc that write outputs in a project at present. Call `repair` first."""
+    root = Path(root).resolve()
+    with held(root / ".dvc/tmp/rwlock.lock"):
+        locks = json.loads(_read(root / ".dvc/tmp/rwlock") or "{}")
+    holders = [_holder(entry) for entry in locks.get("write", {}).values()]
+    return sorted({Writer(holder["pid"], holder["cmd"]) for holder in holders if _lives(holder)})
 
 
 def keep_good_lock(root: Path | str = ".") -> None:

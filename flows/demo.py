@@ -48,18 +48,24 @@ def main(arguments: list[str] | None = None) -> int:
     from flows import graph, process
     from flows.clone_lock import only_pipeline
     from flows.crash_safe_dvc import StageFailed, repair
+    from flows.running_stages import stages_of_workers
 
     try:
         with only_pipeline(Path.cwd()):
             process.own_children(Path.cwd())
             for line in repair():
                 console.print(line)
+            running = stages_of_workers(Path.cwd())
     except StageFailed as error:
         console.print(str(error), markup=False)
         return 1
     try:
-        is_up_to_date = options.recipe is None and not graph.to_run(graph.read(with_status=True))
-    except (DvcException, RecursionError) as error:  # DVC raises the latter for thousands of nested brackets
+        is_up_to_date = options.recipe is None and not graph.to_run(graph.read(with_status=True, running=running))
+    except (
+        DvcException,
+        RecursionError,
+        StageFailed,
+    ) as error:  # DVC raises the latter for thousands of nested brackets
         console.print(wrong_recipe() or str(error), markup=False)
         return 1
     if is_up_to_date:

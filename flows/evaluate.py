@@ -3,6 +3,8 @@
 The flow runs `components.benchmarks.nightly`, which resolves the alias `champion`, or `waymark evaluate`. Neither is a
 stage of dvc.yaml, because the evaluated model is no file of the project. `prefect.yaml` schedules the flow, and it
 publishes the same artifacts as a stage. Each night is an occasion: a run resumes only the work of the same night.
+
+The flow holds the clone's lock, because a pipeline beside it would need the same GPUs and replace files that it reads.
 """
 
 from __future__ import annotations
@@ -13,11 +15,15 @@ from pathlib import Path
 
 from prefect import flow, get_run_logger, task
 from prefect.cache_policies import NO_CACHE
+from prefect.client.schemas.objects import State
+from prefect.states import Cancelled
 
 from flows import process
 from flows.artifacts import PROGRESS, publish_metrics
+from flows.clone_lock import CloneInUse, only_pipeline
 from flows.crash_safe_dvc import LOGS, InfrastructureFailed, StageFailed
 from flows.pipeline import was_killed, watch
+from flows.running_stages import require_none
 
 NAME = "nightly"
 RESULTS = Path("reports/stages")
@@ -30,27 +36,35 @@ def evaluate(
     limit: int | None = None,
     minutes: float | None = None,
     usd: float | None = None,
-) -> None:
-    """Evaluate one model.
+) -> State | None:
+    """Evaluate one model, unless a pipeline or a stage runs in this clone.
 
     Args:
         benchmark: a name in recipes/benchmarks; None evaluates the champion on the evaluation pool and ignores the
             other arguments.
         model, limit, minutes, usd: options of `waymark evaluate`; a run that its budget stops does not fail.
 
+    Returns:
+        None, or the state "Skipped", a kind of Cancelled, whose message names what runs here.
+
     Raises:
         StageFailed: there is no champion yet, or the evaluation failed or is invalid.
     """
     process.allow()
+    name, command = NAME, [sys.executable, "-m", f"components.benchmarks.{NAME}"]
+    if benchmark is not None:
+        options = {"--limit": limit, "--budget-minutes": minutes, "--budget-usd": usd}
+        name, command = f"benchmark@{benchmark}", [sys.executable, "-m", "components.cli.main", "evaluate", benchmark]
+        command += ["--model", model, "--occasion", f"{datetime.now(UTC):%Y-%m-%d}"]
+        command += [text for key, value in options.items() if value is not None for text in (key, str(value))]
     try:
-        if benchmark is None:
-            measure(NAME, [sys.executable, "-m", f"components.benchmarks.{NAME}"])
-        else:
-            options = {"--limit": limit, "--budget-minutes": minutes, "--budget-usd": usd}
-            command = [sys.executable, "-m", "components.cli.main", "evaluate", benchmark, "--model", model]
-            command += ["--occasion", f"{datetime.now(UTC):%Y-%m-%d}"]
-            command += [text for name, value in options.items() if value is not None for text in (name, str(value))]
-            measure(f"benchmark@{benchmark}", command)
+        with only_pipeline(Path.cwd()):
+            require_none(Path.cwd())
+            measure(name, command)
+        return None
+    except CloneInUse as error:
+        get_run_logger().warning("skipped: %s", error)
+        return Cancelled(name="Skipped", message=str(error))
     except BaseException:
         process.stop_all()
         raise

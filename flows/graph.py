@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import networkx as nx
+
+from flows.clone_lock import CloneInUse
+
+if TYPE_CHECKING:
+    from dvc.repo import Repo
 
 
 @dataclass(frozen=True)
@@ -32,16 +38,21 @@ class Stage:
     outputs: tuple[str, ...] = ()
 
 
-def read(root: Path | str = ".", with_status: bool = False, targets: Sequence[str] = ()) -> dict[str, Stage]:
+def read(
+    root: Path | str = ".", with_status: bool = False, targets: Sequence[str] = (), running: Collection[str] = ()
+) -> dict[str, Stage]:
     """The stages of dvc.yaml that are not frozen, each after those it needs.
 
     Args:
         root: the project.
         with_status: ask DVC which stages are stale; DVC hashes the files that changed since the last time.
         targets: only these stages and those that they need, directly or indirectly; none reads all.
+        running: stages that run in this clone at present. They are stale, and DVC is not asked about them and about
+            stages after them, whose files it could not compare.
 
     Raises:
         KeyError: there is no stage of such a name.
+        CloneInUse: with the status: another process writes the files of a stage that is not in `running`.
     """
     from dvc.dependency.param import ParamsDependency
     from dvc.repo import Repo
@@ -54,9 +65,12 @@ def read(root: Path | str = ".", with_status: bool = False, targets: Sequence[st
             by_name = {stage.name: stage for stage in graph if stage.cmd}  # files tracked alone have no name
             finals = {by_name[target] for target in targets}
             needed = finals.union(*(nx.descendants(graph, final) for final in finals))  # edges lead to what is needed
-        paths = [f"{Path(root).resolve() / 'dvc.yaml'}:{target}" for target in targets] or None
-        status = repo.status(targets=paths, with_deps=True) if with_status else {}
         active = graph.subgraph([stage for stage in needed if stage.cmd and not stage.frozen])
+        blocked = {
+            later for stage in active if stage.name in running for later in (stage, *nx.ancestors(active, stage))
+        }
+        asked = [stage.name for stage in active if stage not in blocked] if running else targets
+        status = _status(repo, asked) if with_status and (asked or not running) else {}
         stages = {}
         for stage in nx.lexicographical_topological_sort(active.reverse(), key=lambda node: node.name):
             stages[stage.name] = Stage(
@@ -68,12 +82,24 @@ def read(root: Path | str = ".", with_status: bool = False, targets: Sequence[st
                 params=tuple(
                     sorted(key for dep in stage.deps if isinstance(dep, ParamsDependency) for key in dep.params)
                 ),
-                stale=_reason(status.get(stage.addressing)),
+                stale="runs at present" if stage.name in running else _reason(status.get(stage.addressing)),
                 uncached=tuple(out.def_path for out in stage.outs if not out.use_cache),
                 outputs=tuple(out.def_path for out in stage.outs),
                 reads=tuple(sorted(dep.def_path for dep in stage.deps if not isinstance(dep, ParamsDependency))),
             )
     return stages
+
+
+def _status(repo: Repo, names: Sequence[str]) -> dict[str, list]:
+    """What DVC says of the stages with these names and of those that they need; without names, of all."""
+    from dvc.lock import LockError
+
+    paths = [f"{Path(repo.root_dir) / 'dvc.yaml'}:{name}" for name in names] or None
+    try:
+        return repo.status(targets=paths, with_deps=True)
+    except LockError as error:
+        reason = str(error).partition("\n\n")[0]  # after this, DVC advises to delete its file of locks
+        raise CloneInUse(f"another dvc works in this clone: try again when it has ended: {reason}") from error
 
 
 def to_run(stages: dict[str, Stage]) -> set[str]:

@@ -36,14 +36,17 @@ from prefect.task_runners import ThreadPoolTaskRunner
 from prefect.utilities.annotations import quote
 from rich.console import Console
 
+from components.params.loading import DEFAULT_PATH, complete, find
+from components.params.recipe_file import RecipeError
 from flows import graph, prerequisites, process
 from flows.artifacts import PROGRESS, ProgressArtifact, publish_metrics, read_progress
-from flows.clone_lock import only_pipeline
+from flows.clone_lock import CloneInUse, only_pipeline
 from flows.console import StageConsole
 from flows.crash_safe_dvc import InfrastructureFailed, Outcome, StageFailed, repair, repro
 from flows.placement.pool import Pools, placement_of
 from flows.placement.shared_store import StoreError
 from flows.recipe_in_use import RecipeInUse
+from flows.running_stages import stages_of_workers
 from flows.scheduling import StageSlots, default_slots
 
 POLL_S = 1.0
@@ -68,8 +71,9 @@ def pipeline(recipe: str | None = None, side_by_side: int | None = None) -> dict
             do not count.
 
     Raises:
-        StageFailed: another pipeline runs in this clone or uses the recipe's store, the recipe is wrong, a stage lacks
-            a key or a file (`prerequisites`), or a work pool that the recipe names does not exist.
+        StageFailed: another pipeline runs in this clone or uses the recipe's store, another process runs a stage here,
+            the recipe is wrong, a stage lacks a key or a file (`prerequisites`), or a work pool that the recipe names
+            does not exist.
         StoreError: the store that its section `placement` names cannot be written.
         PipelineFailed: a stage failed; the stages that do not need it are done.
     """
@@ -81,15 +85,23 @@ def _run(recipe: str | None, side_by_side: int | None) -> dict[str, str]:
     logger = get_run_logger()
     root = Path.cwd()
     console = Console(quiet=runtime.deployment.id is not None)  # the UI shows runs of a worker
+    for line in repair(root):
+        logger.warning(line)
+    running = stages_of_workers(root)
+    if running and recipe and not is_in_use(recipe):
+        raise CloneInUse(
+            f"{recipe} cannot replace params.yaml while workers run stages in this clone: {'; '.join(running.values())}"
+        )
     for line in use(recipe) if recipe else ():
         logger.warning(line)
         console.print(line, markup=False, highlight=False)
-    for line in repair(root):
-        logger.warning(line)
-    stages = graph.read(root, with_status=True)
+    stages = graph.read(root, with_status=True, running=running)
     due = graph.to_run(stages)
     prerequisites.require(root, stages, due)
     pools_of_recipe = Pools(placement_of(root), stages, root)
+    for name, reason in running.items():
+        if not pools_of_recipe.has(name):  # a pool's order replaces the one that its worker carries out
+            raise CloneInUse(f"a worker runs {name} in this clone, and placement.pools names no pool for it: {reason}")
     recipe_in_use = RecipeInUse(root, stages)
     logger.info(
         "%d of %d stages to run: %s", len(due), len(stages), ", ".join(name for name in stages if name in due) or "none"
@@ -198,6 +210,14 @@ def watch(name: str, root: Path, display: StageConsole | None = None) -> Callabl
             artifact.show(progress)
 
     return show
+
+
+def is_in_use(recipe: str) -> bool:
+    """Whether params.yaml is this recipe, as `use` would write it."""
+    try:
+        return DEFAULT_PATH.exists() and DEFAULT_PATH.read_text(encoding="utf-8") == complete(find(Path(recipe)))
+    except RecipeError:
+        return False
 
 
 def use(recipe: str) -> list[str]:

@@ -201,6 +201,19 @@ def end_abandoned(root: Path, name: str | None = None) -> None:
         _claim(record, record.name.removesuffix(".json"))
 
 
+def call_of(root: Path, pid: int) -> str | None:
+    """The name of the call in this project to which a process belongs, or None."""
+    try:
+        mark = psutil.Process(pid).environ().get(MARK)
+    except psutil.Error:
+        return None
+    for record in (root / CALLS).glob("*.json"):
+        with contextlib.suppress(FileNotFoundError, ValueError, KeyError, TypeError):
+            if json.loads(record.read_text())["mark"] == mark:
+                return record.name.removesuffix(".json")
+    return None
+
+
 def end(mark: str) -> int:
     """Send SIGTERM to all processes with the mark, and SIGKILL after 10 s; returns the number of processes."""
     marked = _marked_processes(mark)

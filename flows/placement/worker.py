@@ -107,6 +107,19 @@ def _carried_out(order: Order, shared: SharedStore, root: Path, life: _Life) -> 
         return Report(order.token, str(outcome), handover.lock_entries(root)[order.stage], mirror.entries, time.time())
 
 
+def carries_out(root: Path, stage: str) -> bool:
+    """Whether a flow run of a worker in this clone runs the stage at present."""
+    mark = root / RUNNING / stage
+    if not mark.exists():
+        return False
+    with mark.open("a") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except OSError:
+            return True
+    return False
+
+
 def _take_over(order: Order, shared: SharedStore, root: Path) -> None:
     """If an earlier order of the stage was carried out, and its report was not read, take its outputs: DVC then decides
     whether they are those of this order."""

@@ -124,7 +124,7 @@ def test_a_second_run_in_the_clone_is_refused_and_changes_nothing(reporting: Pat
     with only_pipeline(reporting):
         done = demo(reporting, *recipe)
     assert done.returncode == 1
-    assert f"another pipeline runs in {reporting}: wait for it or end it" in " ".join(done.stdout.split())
+    assert f"another pipeline or evaluation runs in {reporting}: wait for it or end it" in " ".join(done.stdout.split())
     assert "Traceback" not in done.stdout + done.stderr
     assert (reporting / "params.yaml").read_text() == "name: demo\n"
 

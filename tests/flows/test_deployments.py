@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -14,6 +17,8 @@ import yaml
 from prefect.server.schemas.schedules import CronSchedule
 
 from components.ports import free_port
+from flows.clone_lock import CloneInUse, only_pipeline
+from flows.evaluate import evaluate
 from flows.ui import LEASES
 from tests.flows.conftest import FINAL, make_project, ran
 from tests.flows.prefect_server import Prefect
@@ -52,6 +57,44 @@ def test_the_server_can_compute_when_the_nightly_evaluation_runs() -> None:
     cron = CronSchedule(cron=schedule["cron"], timezone=schedule["timezone"])
     dates = asyncio.run(cron.get_dates(2))
     assert [(date.hour, date.minute) for date in dates] == [(3, 0), (3, 0)]
+
+
+SKIPPED = """
+from pathlib import Path
+from flows.demo import configure_prefect
+configure_prefect(Path.cwd())
+from prefect.client.orchestration import get_client
+from flows.clone_lock import only_pipeline
+from flows.evaluate import evaluate
+with only_pipeline(Path.cwd()):
+    evaluate(return_state=True)
+with get_client(sync_client=True) as client:
+    (run,) = client.read_flow_runs()
+    print("STATE", run.state.type.value, run.state.name, run.state.message, len(client.read_task_runs()))
+"""
+
+
+@pytest.mark.slow
+def test_a_night_in_which_a_pipeline_runs_is_skipped_and_seen(project: Path) -> None:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
+    environment["PYTHONPATH"] = str(ROOT)
+    command = [sys.executable, "-c", SKIPPED]
+    done = subprocess.run(command, cwd=project, env=environment, capture_output=True, text=True, check=False)
+    state = f"STATE CANCELLED Skipped another pipeline or evaluation runs in {project}: wait for it or end it 0"
+    assert state in done.stdout, done.stdout + done.stderr
+
+
+def test_a_pipeline_is_refused_while_the_nightly_evaluation_runs(project: Path, monkeypatch) -> None:
+    def measure(*_: object) -> None:
+        with pytest.raises(CloneInUse), only_pipeline(project):
+            pass
+        measured.append("nightly")
+
+    measured: list[str] = []
+    monkeypatch.chdir(project)
+    monkeypatch.setattr("flows.evaluate.measure", measure)
+    assert evaluate.fn() is None
+    assert measured == ["nightly"]
 
 
 @pytest.mark.slow
