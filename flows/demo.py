@@ -180,11 +180,11 @@ def in_the_browser(tracking_uri: str) -> dict[str, list[str]]:
     Args:
         tracking_uri: that of the recipe; empty for the default.
     """
-    found: dict[str, list[str]] = {}
+    pages: dict[str, list[str]] = {}
     mlflow = redacted(tracking_uri) if tracking_uri.startswith(("http://", "https://")) else "make ui"
-    found.setdefault(mlflow, []).append("MLflow")
-    found.setdefault(_prefect_pages() or "make ui", []).append("Prefect")
-    return found
+    pages.setdefault(mlflow, []).append("MLflow")
+    pages.setdefault(_prefect_pages() or "make ui", []).append("Prefect")
+    return pages
 
 
 def _prefect_pages() -> str:

@@ -69,8 +69,8 @@ def read(
         blocked = {
             later for stage in active if stage.name in running for later in (stage, *nx.ancestors(active, stage))
         }
-        asked = [stage.name for stage in active if stage not in blocked] if running else targets
-        status = _status(repo, asked) if with_status and (asked or not running) else {}
+        names = [stage.name for stage in active if stage not in blocked] if running else targets
+        status = _status(repo, names) if with_status and (names or not running) else {}
         stages = {}
         for stage in nx.lexicographical_topological_sort(active.reverse(), key=lambda node: node.name):
             stages[stage.name] = Stage(
