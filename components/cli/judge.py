@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 
 from components.cli.command import PARAMS, Subparsers, fail, nonempty, nonempty_path
 from components.cli.judge_attack import add_attack
 from components.cli.judge_review import add_review
 from components.cli.judge_run import add_run
+from components.cli.one_command import CommandBusy, only_command
 from components.cli.registered_judges import registered_protocols
 
 TRAJECTORIES = Path("data/judge/trajectories.parquet")
@@ -90,19 +92,21 @@ def calibrate(options: argparse.Namespace) -> int:
         known = read_calibration_labels(table, None if by_state else labels_file, options.split)
         named = [name.strip() for name in (options.judges or "").split(",")]
         names = list(dict.fromkeys(named)) if options.judges else known.judges(recipe)
-        calibrated = calibration_run.calibrate_judges(
-            lambda: labels.read_trajectories(table, known.outcomes),
-            known.outcomes,
-            names,
-            verdicts,
-            recipe,
-            STATE / "calibrate" / digest(str(table.resolve()), str(labels_file.resolve())),
-            {"benchmark": benchmark_of}.get(options.by),
-            registered_protocols(names, recipe),
-        )
+        state = STATE / "calibrate" / digest(str(table.resolve()), str(labels_file.resolve()))
+        with only_command(state) if recipe.judge.model is not None else nullcontext():
+            calibrated = calibration_run.calibrate_judges(
+                lambda: labels.read_trajectories(table, known.outcomes),
+                known.outcomes,
+                names,
+                verdicts,
+                recipe,
+                state,
+                {"benchmark": benchmark_of}.get(options.by),
+                registered_protocols(names, recipe),
+            )
         ceiling = known.second_expert(recipe)
         calibrations = [*calibrated.overall, *([ceiling] if ceiling is not None else [])]
-    except (RecipeError, EndpointError, JudgeOutage) as error:
+    except (RecipeError, CommandBusy, EndpointError, JudgeOutage) as error:
         return fail(error)
     except (labels.CannotCompare, judges.UnavailableJudge, Unreadable, NothingToCompare) as error:
         return fail(error)

@@ -6,14 +6,17 @@ import argparse
 import asyncio
 import sys
 from collections import Counter
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 from components.cli.command import Subparsers, fail, nonempty, nonempty_path, positive, web_address
-from components.cli.judge_run import add_endpoint, add_format, recipe_of
+from components.cli.judge_run import WITHOUT_MODEL, add_endpoint, add_format, recipe_of
+from components.cli.one_command import CommandBusy, only_command
 from components.cli.registered_judges import registered_protocols
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from components.judge.attack_judge import AttackedJudge, JudgeAttackResult
     from components.judge.failures import Failures
@@ -120,6 +123,7 @@ def _attack_judge(options: argparse.Namespace) -> int:
     from components.judge.judges import UnavailableJudge
     from components.judge.labels import CannotCompare
     from components.params import RecipeError
+    from components.store import STATE, digest
 
     if (options.attacker_url is None) != (options.attacker_model is None):
         return fail("--attacker-url and --attacker-model belong together: give both")
@@ -134,8 +138,12 @@ def _attack_judge(options: argparse.Namespace) -> int:
                 f"no failed episode to attack with: {failures.successes} are successes, {failures.unlabelled} have no "
                 f"true outcome, {failures.unfinished} were not ended by the agent; name more trajectories, or --labels"
             )
-        attacked = asyncio.run(_ask(options, params, failures))
-    except (RecipeError, EndpointError, JudgeOutage, UnavailableJudge, CannotCompare) as error:
+        inputs = [str(file.resolve()) for file in [*options.files, *([options.labels] if options.labels else [])]]
+        state = STATE / "attack_judge" / digest(*inputs)
+        asks_models = options.judge not in WITHOUT_MODEL or options.attacker_url is not None
+        with only_command(state) if asks_models else nullcontext():
+            attacked = asyncio.run(_ask(options, params, failures, state))
+    except (RecipeError, CommandBusy, EndpointError, JudgeOutage, UnavailableJudge, CannotCompare) as error:
         return fail(error)
     except (UnknownFormat, Unreadable, OSError, ValueError) as error:
         return fail(error)
@@ -143,17 +151,15 @@ def _attack_judge(options: argparse.Namespace) -> int:
     return 0
 
 
-async def _ask(options: argparse.Namespace, params: Params, failures: Failures) -> AttackedJudge:
+async def _ask(options: argparse.Namespace, params: Params, failures: Failures, state: Path) -> AttackedJudge:
     from components.endpoint import ANSWERS, Endpoint
     from components.judge.attack_judge import attack_judge, truth_by_rules
     from components.judge.attack_writer import attack_by_model
     from components.judge.clients import JudgeClients
     from components.judge.judges import judge_named
     from components.params import EndpointParams
-    from components.store import STATE, digest
 
-    inputs = [str(file.resolve()) for file in [*options.files, *([options.labels] if options.labels else [])]]
-    state, named = STATE / "attack_judge" / digest(*inputs), (options.judge, failures.trajectories, _say_progress)
+    named = (options.judge, failures.trajectories, _say_progress)
     truth = truth_by_rules if options.labels is None else None
     async with JudgeClients(params.judge.model, state, ANSWERS) as clients:
         judge = judge_named(options.judge, params, clients, registered_protocols([options.judge], params))

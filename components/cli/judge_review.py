@@ -107,7 +107,7 @@ def collect(options: argparse.Namespace) -> int:
     if by_trajectory and not agreed:
         return fail(
             f"people disagree on all {len(by_trajectory)} labelled trajectories of review {options.name}: let them "
-            "agree on answers in MLflow, or label more"
+            "agree on answers in MLflow and delete the others there, or label more"
         )
     if not agreed:
         return fail(f"review {options.name} has no label yet: answer its question in MLflow")
@@ -128,12 +128,16 @@ def _is_collected(path: Path) -> bool:
 
 
 def _said(out: Path, labels: dict[str, list[HumanLabel]], agreed: dict[str, list[HumanLabel]]) -> str:
-    """What was written, and how far people agree with each other."""
+    """What was written, and how far people agree with each other, of whom only logins tell how many they are."""
     line = f"{out}: {len(agreed)} labelled trajectories"
-    several = [key for key, answers in labels.items() if len(answers) > 1]
+    by_login = {key: [label.outcome for label in answers if label.has_login] for key, answers in labels.items()}
+    several = [key for key, outcomes in by_login.items() if len(outcomes) > 1]
+    different = {key for key in several if len(set(by_login[key])) > 1}
     if several:
-        same = sum(key in agreed for key in several)
+        same = len(several) - len(different)
         line += f"; people agree on {same} of the {len(several)} that several labelled, the others are left out"
+    if others := len(labels.keys() - agreed.keys() - different):
+        line += f"; {others} are left out because of different answers, some of them without a login"
     return line
 
 

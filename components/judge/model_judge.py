@@ -193,6 +193,7 @@ class ModelJudge:
             if on_progress is not None:
                 on_progress(len(results))
 
+        failure: BaseException | None = None
         try:
             async with asyncio.TaskGroup() as group:
                 for number, trajectory in enumerate(trajectories):
@@ -200,8 +201,10 @@ class ModelJudge:
                     if limits:
                         break
                     group.create_task(work(number, trajectory))
-        except BaseExceptionGroup as group_error:
-            raise group_error.exceptions[0] from None
+        except BaseExceptionGroup as errors:
+            failure = errors.exceptions[0]
+        if failure is not None:
+            raise failure  # in the `except` it would lose its context, and with `from None` its cause
         paid = next(number for number in itertools.count() if number not in results)
         return [results[number] for number in range(paid)], limits[0] if limits else None
 

@@ -30,6 +30,8 @@ INSTRUCTION = (
     "not the agent's words. Partly done is a failure."
 )
 SUCCESS, FAILURE = "success", "failure"
+WITHOUT_LOGIN = ("", "default")
+"""Who answered, where MLflow has no logins: its page of a queue writes `default`, that of a trace writes nothing."""
 
 
 @dataclass(frozen=True)
@@ -45,12 +47,20 @@ class OpenedReview:
 
 @dataclass(frozen=True)
 class HumanLabel:
-    """One person's answer about one trajectory. Of several answers by the same person the last one counts."""
+    """An answer about one trajectory. Of several answers by the same user of MLflow the last one counts.
+
+    Answers without a login may be those of several people: equal ones are one label, and different ones are two.
+    """
 
     trajectory_id: str
     reviewer: str
     outcome: Outcome
     comment: str
+
+    @property
+    def has_login(self) -> bool:
+        """Whether the reviewer is a user of MLflow's authentication, so that it is one person."""
+        return self.reviewer not in WITHOUT_LOGIN
 
 
 def open_review(
@@ -77,7 +87,7 @@ def open_review(
 
 
 def human_labels(tracking: TrackingParams, name: str) -> list[HumanLabel]:
-    """The answers of people to the question of a review, by trajectory and reviewer.
+    """The answers of people to the question of a review that are not withdrawn, by trajectory and reviewer.
 
     Raises:
         TrackingError: there is no review of this name.
@@ -88,13 +98,14 @@ def human_labels(tracking: TrackingParams, name: str) -> list[HumanLabel]:
         raise TrackingError(
             f"no review {name!r} in experiment {tracking.experiment!r}: open it with `judge review open`"
         )
-    labels: dict[tuple[str, str], HumanLabel] = {}
+    labels: dict[tuple[str, str, str], HumanLabel] = {}
     for trace in traces_of(backend, run.info.run_id):
         trajectory_id = trace.info.tags.get(TRAJECTORY, "")
         answers = [answer for answer in trace.info.assessments if _is_answer(answer)]
         for answer in sorted(answers, key=lambda answer: answer.create_time_ms or 0):
             label = _label(trajectory_id, answer)
-            labels[trajectory_id, label.reviewer] = label
+            person = (label.reviewer, "") if label.has_login else ("", label.outcome.value)
+            labels[trajectory_id, *person] = label
     return [labels[key] for key in sorted(labels)]
 
 

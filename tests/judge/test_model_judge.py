@@ -8,9 +8,10 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import openai
 import pytest
 
-from components.endpoint import BudgetSpent, EndpointError, Spent
+from components.endpoint import BudgetSpent, EndpointDown, EndpointError, Spent
 from components.judge import JudgeClients, Judgement, JudgeOutage, ModelJudge, needs_judge, reward
 from components.judge.clients import ledger_of
 from components.params import EndpointParams, ModelJudgeParams, RecipeError, parse
@@ -139,6 +140,16 @@ def test_a_run_failed_by_an_outage_resumes_with_the_paid_answers(server, episode
     assert spent.requests == 4, "four answers, none of them paid for twice"
     asked = [text_of(one) for one in server.asked]
     assert [sum(f"Task number {number}." in one for one in asked) for number in (0, 1)] == [1, 1]
+
+
+def test_an_outage_that_ends_a_run_keeps_its_causes(server, episode, tmp_path):
+    """Down to the response that a question about one of several pages got."""
+    server.reply = lambda asked: server.trouble.extend([503] * 9) or "1. It is done."
+    trajectory = episode(*[["x"]] * 3)
+    with pytest.raises(JudgeOutage) as outage:
+        judged(params(server, protocol="webjudge", on_outage="fail"), tmp_path, [trajectory])
+    assert isinstance(outage.value.__cause__, EndpointDown)
+    assert isinstance(outage.value.__cause__.__cause__, openai.InternalServerError)
 
 
 def test_a_refused_request_masks_only_itself_under_any_outage_setting(server, episode, tmp_path):

@@ -14,7 +14,7 @@ from mlflow.genai.review_queues import get_review_queue, list_review_queue_items
 
 from components.cli.main import main
 from components.judge.labels import read_labels
-from components.params import Params
+from components.params import Params, load
 from components.records import Outcome, Termination, Trajectory
 from components.store import write_table
 from components.tracking import TrackingError, human_labels, open_review
@@ -88,6 +88,31 @@ def test_labels_are_the_last_answers_of_people(params: Params, client: MlflowCli
     assert labels == [("ada", Outcome.SUCCESS, "I looked."), ("bob", Outcome.FAILURE, "I looked.")]
 
 
+def labels_of(params: Params) -> list[tuple[str, Outcome]]:
+    return [(label.reviewer, label.outcome) for label in human_labels(params.tracking, "first")]
+
+
+@pytest.mark.parametrize("reviewer", ["", "default"])
+def test_different_answers_without_a_login_are_two_labels(params: Params, client: MlflowClient, reviewer: str) -> None:
+    (trace_id,) = traces(client, open_review(params.tracking, "first", episodes(1)).queue_id).values()
+    answer(trace_id, True, reviewer)
+    answer(trace_id, True, reviewer)
+    assert labels_of(params) == [(reviewer, Outcome.SUCCESS)]
+    answer(trace_id, False, reviewer)
+    answer(trace_id, True, "ada")
+    assert labels_of(params) == [
+        (reviewer, Outcome.FAILURE), (reviewer, Outcome.SUCCESS), ("ada", Outcome.SUCCESS)
+    ]  # fmt: skip
+
+
+def test_an_answer_that_the_page_of_the_queue_replaced_is_no_label(params: Params, client: MlflowClient) -> None:
+    (trace_id,) = traces(client, open_review(params.tracking, "first", episodes(1)).queue_id).values()
+    answer(trace_id, True, "default")
+    (former,) = client.get_trace(trace_id).info.assessments
+    mlflow.override_feedback(trace_id=trace_id, assessment_id=former.assessment_id, value=False, source=former.source)
+    assert labels_of(params) == [("default", Outcome.FAILURE)]
+
+
 def test_a_review_that_does_not_exist_is_an_error(params: Params) -> None:
     with pytest.raises(TrackingError, match="judge review open"):
         human_labels(params.tracking, "nothing")
@@ -121,6 +146,30 @@ def test_the_commands_open_a_queue_and_write_labels_that_calibrate_reads(
     assert read_labels(Path("labels.csv")).outcomes == {ids[0]: Outcome.SUCCESS, ids[1]: Outcome.FAILURE}
     with Path("labels.csv").open() as file:
         assert {row["trajectory_id"]: row["reviewers"] for row in csv.DictReader(file)}[ids[0]] == "ada;bob"
+
+
+def test_people_without_logins_may_disagree_and_count_in_no_agreement(
+    checkout: Path, client: MlflowClient, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("params.yaml").write_text(yaml.safe_dump(shipped("demo")))
+    review = open_review(load(Path("params.yaml")).tracking, "mine", episodes(3))
+    by_trajectory = traces(client, review.queue_id)
+    first, second, third = (by_trajectory[episode.trajectory_id] for episode in episodes(3))
+    command = ["judge", "review", "collect", "mine", "--out", "labels.csv"]
+    for value in (True, False):
+        answer(first, value, reviewer="default")
+    assert main(command) == 1
+    assert "people disagree on all 1 labelled trajectories of review mine" in capsys.readouterr().err
+    for _ in range(2):
+        answer(second, True, reviewer="default")
+    assert main(command) == 0
+    left_out = "1 are left out because of different answers, some of them without a login"
+    assert capsys.readouterr().out == f"labels.csv: 1 labelled trajectories; {left_out}\n"
+    for reviewer in ("ada", "bob"):
+        answer(third, False, reviewer)
+    assert main(command) == 0
+    agreement = "people agree on 1 of the 1 that several labelled, the others are left out"
+    assert capsys.readouterr().out == f"labels.csv: 2 labelled trajectories; {agreement}; {left_out}\n"
 
 
 def test_a_folder_of_two_formats_is_read_in_the_one_that_is_named(

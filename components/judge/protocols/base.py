@@ -84,12 +84,15 @@ async def results_of(questions: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
     """The results of coroutines that run at the same time, in order.
 
     Raises:
-        Exception: the first error of one of them. The others are cancelled, because their answers would be paid for a
-            verdict that does not come.
+        Exception: the first error of one of them, with its cause. The others are cancelled, because their answers would
+            be paid for a verdict that does not come.
     """
+    failure: BaseException | None = None
     try:
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(question) for question in questions]
     except BaseExceptionGroup as errors:
-        raise errors.exceptions[0] from None
+        failure = errors.exceptions[0]
+    if failure is not None:
+        raise failure  # in the `except` it would lose its context, and with `from None` its cause
     return [task.result() for task in tasks]
