@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
@@ -29,6 +29,7 @@ _SECOND = 1_000_000_000
 _PAGE = 500
 """An MLflow server refuses more."""
 _DELETED_AT_ONCE = 100
+_NAMED = 3
 _MAX_INTENT = 700
 _MAX_PREVIEW = 1000
 """Characters that a database server's column holds; a longer text loses the whole trace."""
@@ -56,9 +57,11 @@ def log_traces(
 
     chosen = sample(noted(), verdict_of, samples)
     logged = _up_to_date(backend, run_id, endings)
-    for trajectory in chosen:
-        if trajectory.trajectory_id not in logged:
-            _log_trace(backend, run_id, stage, trajectory, verdict_of.get(trajectory.trajectory_id))
+
+    def log(trajectory: Trajectory) -> None:
+        _log_trace(backend, run_id, stage, trajectory, verdict_of.get(trajectory.trajectory_id))
+
+    _log_missing(backend, run_id, chosen, logged, log)
 
 
 def log_episodes(
@@ -79,25 +82,49 @@ def log_episodes(
     verdict_of = {verdict.trajectory_id: verdict for verdict in verdicts}
     sampled = {trajectory.trajectory_id for trajectory in sample(trajectories, verdict_of, samples)}
     logged = _up_to_date(backend, run_id, _endings(trajectories, verdict_of))
-    for trajectory in trajectories:
+
+    def log(trajectory: Trajectory) -> None:
         identity = trajectory.trajectory_id
-        if identity not in logged:
-            attempt = f", attempt {trajectory.attempt + 1}" if trajectory.attempt else ""
-            request = f"{trajectory.task.intent[:_MAX_INTENT]} ({trajectory.task_id}{attempt})"
-            verdict, has_turns = verdict_of.get(identity), identity in sampled
-            _log_trace(backend, run_id, stage, trajectory, verdict, request, has_turns)
+        attempt = f", attempt {trajectory.attempt + 1}" if trajectory.attempt else ""
+        request = f"{trajectory.task.intent[:_MAX_INTENT]} ({trajectory.task_id}{attempt})"
+        _log_trace(backend, run_id, stage, trajectory, verdict_of.get(identity), request, identity in sampled)
+
+    _log_missing(backend, run_id, trajectories, logged, log)
 
 
-def log_conversations(backend: Backend, run_id: str, stage: str, trajectories: Iterable[Trajectory]) -> None:
+def log_conversations(backend: Backend, run_id: str, stage: str, trajectories: Sequence[Trajectory]) -> None:
     """Log trajectories as conversations, for people to label, without those that the run already has.
 
     The page of a review shows the messages of a trace's root: the task, each turn's calls, feedback and screenshot, and
     the answer. Rewards, verdicts and the agent's reasoning are left out, because they sway people.
     """
-    logged = logged_ids(backend, run_id)
-    for trajectory in trajectories:
-        if trajectory.trajectory_id not in logged:
-            _log_conversation(backend, run_id, stage, trajectory)
+
+    def log(trajectory: Trajectory) -> None:
+        _log_conversation(backend, run_id, stage, trajectory)
+
+    _log_missing(backend, run_id, trajectories, logged_ids(backend, run_id), log)
+
+
+def _log_missing(
+    backend: Backend,
+    run_id: str,
+    trajectories: Sequence[Trajectory],
+    logged: set[str],
+    log: Callable[[Trajectory], None],
+) -> None:
+    """Log trajectories without those that the run has. MLflow only warns of a trace that it could not store, so what
+    is missing afterwards is logged once more. If it is missing still, this says so: no result depends on traces."""
+    missing = [trajectory for trajectory in trajectories if trajectory.trajectory_id not in logged]
+    for _ in range(2):
+        if not missing:
+            return
+        for trajectory in missing:
+            log(trajectory)
+        logged = logged_ids(backend, run_id)
+        missing = [trajectory for trajectory in missing if trajectory.trajectory_id not in logged]
+    if missing:
+        names = ", ".join(trajectory.trajectory_id for trajectory in missing[:_NAMED])
+        print(f"MLflow stored no trace of {len(missing)} of {len(trajectories)} episodes, such as {names}", flush=True)
 
 
 def sample(trajectories: Iterable[Trajectory], verdict_of: dict[str, Verdict], samples: int) -> list[Trajectory]:

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 from mlflow import MlflowClient
-from mlflow.entities import Trace
+from mlflow.entities import Trace, TraceInfo
+from mlflow.exceptions import MlflowException
+from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore
 from mlflow.tracing.attachments import Attachment
 
 from components.params import Params
@@ -121,6 +123,33 @@ def test_an_episode_that_is_repeated_replaces_what_the_environment_ended(params:
     )
     assert {trace.info.tags["waymark.termination"] for trace in traces} == {"done"}
     assert all(trace.info.assessments for trace in traces)
+
+
+@pytest.mark.parametrize("count", [1, 2], ids=["once", "again"])
+def test_an_episode_that_mlflow_does_not_take_is_logged_again_or_named(
+    params: Params,
+    client: MlflowClient,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    count: int,
+) -> None:
+    episodes = [a_trajectory(a_task(number), turns=1) for number in range(4)]
+    lost, failures, start = episodes[1].trajectory_id, [], SqlAlchemyStore.start_trace
+
+    def start_trace(store: SqlAlchemyStore, trace_info: TraceInfo) -> TraceInfo:
+        if trace_info.tags[traces.TRAJECTORY] == lost and len(failures) < count:
+            failures.append(lost)
+            raise MlflowException("API request to http://x failed with exception")
+        return start(store, trace_info)
+
+    monkeypatch.setattr(SqlAlchemyStore, "start_trace", start_trace)
+    with stage_run(params, "evaluate@sft", "key", Path("state")) as run:
+        run.evaluation(episodes, [a_verdict(episode) for episode in episodes])
+    experiment = client.get_experiment_by_name("waymark").experiment_id
+    tags = [trace.info.tags for trace in client.search_traces(locations=[experiment], run_id=run.run_id)]
+    assert (lost in {tag[traces.TRAJECTORY] for tag in tags}, len(tags)) == ((True, 4) if count == 1 else (False, 3))
+    said = f"MLflow stored no trace of 1 of 4 episodes, such as {lost}\n"
+    assert capsys.readouterr().out == ("" if count == 1 else said)
 
 
 def test_a_verdict_that_a_judge_gave_when_asked_again_replaces_its_error(params: Params, client: MlflowClient) -> None:

@@ -122,3 +122,26 @@ def test_a_lost_machine_is_replaced_and_nothing_is_done_twice(prefect, bucket, t
     for stage in ("collect", "train", "report"):
         repro(stage, alone)
     assert yaml.safe_load((leader / "dvc.lock").read_text()) == yaml.safe_load((alone / "dvc.lock").read_text())
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("prefect", ["sqlite"], indirect=True)
+def test_a_pipeline_that_was_killed_goes_on_beside_its_clones_worker(prefect, bucket, tmp_path):
+    clone = make_clones(tmp_path, bucket, 1)[0]
+    (clone / "stage.py").write_text((clone / "stage.py").read_text().replace("sleep(0.2)", "sleep(1)"))
+    with ExitStack() as stack:
+        worker = prefect.running("worker", "start", "--pool", "gpu", "--limit", "1", WAYMARK_PROJECT=str(clone))
+        stack.enter_context(worker)
+        stack.callback(lambda: [process.kill() for process in processes_of(clone)])
+        killed = stack.enter_context(pipeline(prefect, clone))
+        wait_for(lambda: len(journal(clone)) > 5, killed)
+        killed.kill()
+        killed.wait()
+        restarted = stack.enter_context(pipeline(prefect, clone))
+        restarted.wait(timeout=200)
+    output = (tmp_path / "flow.log").read_text()
+    assert "{'collect': 'up to date', 'train': 'ran', 'report': 'ran'}" in output, output
+    lines = journal(clone)
+    assert [line["step"] for line in lines] == list(range(60))
+    first, second = sorted({line["try"] for line in lines})
+    assert first == 0 < second, "the stage that ran was not replaced"
