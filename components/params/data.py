@@ -195,7 +195,7 @@ class QualityParams(Section):
     """Largest share of finished trajectories without a label because the judge's endpoint refused the request, did not
     answer, or gave an answer without a clear verdict; with more the stage that labels fails. Its next run asks about
     those without an answer again."""
-    max_aborted: float = Field(default=0.25, ge=0, le=1)
+    max_aborted: float = Field(default=0.5, ge=0, le=1)
     """Largest share of the episodes of teacher_rollouts and of judge_rollouts that the environment may end; with more
     the stage fails, and its next run tries those again. Evaluations have `evaluation.max_aborted`."""
 

@@ -48,6 +48,11 @@ def test_readme_links_lead_to_files():
     assert [link for link in links if not (ROOT / link).exists()] == []
 
 
+def test_no_page_has_the_marks_of_an_unfinished_merge():
+    pages = [*WRITTEN, ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md"]
+    assert [named(page) for page in pages if re.search(r"^(<{7}|>{7}) ", page.read_text(), re.MULTILINE)] == []
+
+
 def test_links_between_pages_lead_to_pages():
     """`make docs` checks anchors and generated pages too."""
     links = [(page, link) for page in WRITTEN for link in re.findall(r"\]\((?!https?://)([^)#]+)", prose(page))]
